@@ -121,7 +121,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def is_for_every_day(item):
-    """Whether a test runs without --fire."""
+    """Return whether a test runs without --fire."""
     if item.get_closest_marker("long") or item.get_closest_marker("needs"):
         return False
     return "tests/fire/" not in item.nodeid or item.get_closest_marker("short") is not None
@@ -143,7 +143,7 @@ def needed_programs(request):
 
 @pytest.fixture(scope="session")
 def full(request):
-    """Whether the long forms of tests run: with --fire, as `make fire` does."""
+    """Return whether the long forms of tests run: with --fire, as `make fire` does."""
     return request.config.getoption("--fire")
 
 

@@ -244,7 +244,7 @@ class Client(Transport):
         return await self._call("GET", "/api/health", Alive)
 
     async def ready(self) -> Ready:
-        """The readiness of the service; raises ApiError when it is not ready."""
+        """The readiness of the service; raises ApiError if it is not ready."""
         return await self._call("GET", "/api/health/ready", Ready)
 
     async def openapi(self) -> dict[str, Any]:

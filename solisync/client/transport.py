@@ -27,7 +27,7 @@ RETRY_MOST = 86_400  # seconds; a proxy that asks for a longer wait is wrong
 class ApiError(Exception):
     """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds if it has one, a day at most.
 
-    `code` is one of docs/protocol.md "Error codes", and None when the answer is not the service's, but a proxy's.
+    `code` is one of docs/protocol.md "Error codes", and None if the answer is not the service's, but a proxy's.
     """
 
     def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:

@@ -90,7 +90,7 @@ class Stream:
         outlet.write(first)
 
     def send(self, event: EncodedEvent) -> bool | None:
-        """Write an event; False when it waits, None when it waits and an older one doesn't any more.
+        """Write an event; False if it waits, None if it waits and an older one doesn't any more.
 
         A stream for which too many events wait is to end, as `ended` says from then on.
         """

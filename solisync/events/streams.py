@@ -108,7 +108,7 @@ class Streams:
         return stream
 
     def admit(self, stream: Stream, start: StreamStart) -> "OpenedStream":
-        """Take the stream on, with what it begins with; raises Unavailable when the process stops."""
+        """Take the stream on, with what it begins with; raises Unavailable if the process stops."""
         if self._stopping:
             raise _unavailable()
         stream.session_id = start.session_id or ""
@@ -204,7 +204,7 @@ class Streams:
             stream.end(reason, _retry())
 
     def _close(self, stream: Stream, reason: str) -> bool:
-        """Forget an open stream; False when it is none any more."""
+        """Forget an open stream; False if it is none any more."""
         if self._open.pop(stream, self) is self:
             return False
         self._upkeep.remove(stream)

@@ -75,7 +75,7 @@ def read_place(values: list[str]) -> HistoryPlace:
 async def history_of(
     statements: Statements, user_id: str, *, most: int, before: HistoryPlace | None = None
 ) -> tuple[list[HistoryEntry], HistoryPlace | None]:
-    """Up to `most` of what has happened to a player, and of what operators have done, the last first.
+    """Up to `most` of what has happened to a player, and of what operators have done, latest first.
 
     With it comes the place of the next page, if there is one. Events and acts keep their own order, so that no page
     leaves out or repeats any of them, whatever their times are.

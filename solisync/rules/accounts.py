@@ -87,7 +87,7 @@ def check_username(text: str) -> str:
 
 
 def username_to_look_up(text: str) -> str | None:
-    """Trim the username of an existing player; None when no player can have it. Raises BadRequest for U+0000."""
+    """Trim the username of an existing player; None if no player can have it. Raises BadRequest for U+0000."""
     if "\0" in text:
         raise BadRequest("username_characters", "username must not contain U+0000")
     try:
@@ -107,7 +107,7 @@ def check_new_password(text: str) -> bytes:
 
 
 def avatar_url(user_id: str, extension: str | None) -> str | None:
-    """The path of a player's avatar, None when there is none."""
+    """The path of a player's avatar, None if there is none."""
     return None if extension is None else f"/avatars/{user_id}.{extension}"
 
 

@@ -103,7 +103,7 @@ def splittable(body: bytes) -> bytes:
 
 
 def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
-    """Validate every event of a batch; raises BadRequest when the batch as a whole breaks a rule."""
+    """Validate every event of a batch; raises BadRequest if the batch as a whole breaks a rule."""
     if len(sent.events) > EVENTS_MAX:
         raise BadRequest("batch_too_large", f"batch may contain at most {EVENTS_MAX} events")
     for field in ("session_id", "user_id"):
@@ -138,7 +138,7 @@ def _read_event(raw: bytes, now: datetime) -> AnalyticsEvent:
 
 
 def contains_nul(json: bytes) -> bool:
-    """Whether a string in valid JSON contains U+0000, which JSON can only spell as an escape."""
+    """Return whether a string in valid JSON contains U+0000, which JSON can only spell as an escape."""
     return b"\\u0000" in json and _NUL.search(json) is not None
 
 

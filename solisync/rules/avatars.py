@@ -33,7 +33,7 @@ _BY_EXTENSION = {image.extension: image for image in FORMATS}
 
 
 def check_avatar(content_type: str, image: bytes) -> str:
-    """The extension for an image of this Content-Type; raises BadRequest when type or signature are wrong."""
+    """The extension for an image of this Content-Type; raises BadRequest if type or signature are wrong."""
     declared = _BY_MEDIA_TYPE.get(content_type.partition(";")[0].strip(" \t").lower())
     if declared is None:
         raise BadRequest("avatar_type", "avatar must be image/jpeg, image/png, image/webp or image/gif")

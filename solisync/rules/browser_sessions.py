@@ -78,9 +78,9 @@ class SessionCookie:
 def is_same_origin(
     *, content_types: Sequence[str], hosts: Sequence[str], origins: Sequence[str], fetch_sites: Sequence[str]
 ) -> bool:
-    """Whether a request of this service's own page has these values of Content-Type, Host, Origin and Sec-Fetch-Site.
+    """Return whether these header values (Content-Type, Host, Origin, Sec-Fetch-Site) can come from this service's own page.
 
-    The scheme of Origin is not compared: the service does not know what a proxy before it speaks with browsers.
+    The scheme of Origin is not compared, because the service doesn't know whether a proxy in front of it speaks TLS.
     """
     if len(content_types) != 1 or content_types[0].partition(";")[0].strip(" \t").lower() != "application/json":
         return False
@@ -92,7 +92,7 @@ def is_same_origin(
 
 
 def is_secure(origins: Sequence[str]) -> bool:
-    """Whether the browser has the page over HTTPS, as this Origin says."""
+    """Return whether the browser has the page over HTTPS, as this Origin says."""
     return len(origins) == 1 and origins[0].lower().startswith("https://")
 
 
@@ -109,7 +109,7 @@ def host_of(lines: Sequence[str]) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is a name of this machine that no server of names decides, or a loopback address."""
+    """Return whether a host is a name of this machine that no server of names decides, or a loopback address."""
     if host in LOOPBACK_NAMES:
         return True
     try:

@@ -37,7 +37,7 @@ class GameCounts(NamedTuple):
     time: int
 
     def reaches(self, other: "GameCounts") -> bool:
-        """Whether none of the counters that merging never lowers is below the other's."""
+        """Return whether none of the counters that merging never lowers is below the other's."""
         return (
             self.games_played >= other.games_played
             and self.games_won >= other.games_won
@@ -123,7 +123,7 @@ class Sum(NamedTuple):
     had: GameCounts
 
     def knew(self, told: GameCounts) -> bool:
-        """Whether the device had all games of the stored document, of which sessions were told `told`."""
+        """Return whether the device had all games of the stored document, of which sessions were told `told`."""
         return self.basis is Basis.COUNTED and self.had[:6] == told[:6]
 
 
@@ -156,7 +156,7 @@ def sum_of(one: GameCounts, other: GameCounts) -> GameCounts:
 
 
 def _is_between(counts: GameCounts, one: GameCounts, other: GameCounts) -> bool:
-    """Whether the average time lies between two others, so that no game need have been faster or slower."""
+    """Return whether the average time lies between two others, so that no game need have been faster or slower."""
     averages = sorted(each.time // max(each.games_won, 1) for each in (one, other))
     return averages[0] <= counts.time // max(counts.games_won, 1) <= averages[1]
 

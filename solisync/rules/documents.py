@@ -210,7 +210,7 @@ def revision(stored: bytes) -> str:
 
 
 def is_news(merged: Document, stored: Document | None) -> bool:
-    """Whether a merged document has more than new times, and the form of the id, that the one before had not.
+    """Return whether a merged document has more than new times, and the form of the id, that the one before had not.
 
     Each push changes the times: two devices that push whenever the other has would never end if these were news.
     """

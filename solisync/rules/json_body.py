@@ -35,7 +35,7 @@ def read_json(body: bytes, shape: type[T]) -> T:
 
 
 def nests_too_deep(body: bytes) -> bool:
-    """Whether the arrays and objects of valid JSON nest deeper than MAX_NESTING levels."""
+    """Return whether the arrays and objects of valid JSON nest deeper than MAX_NESTING levels."""
     if body.count(b"[") + body.count(b"{") <= MAX_NESTING:
         return False
     text = body.replace(rb"\\", b"").replace(rb"\"", b"")

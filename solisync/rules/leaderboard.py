@@ -79,7 +79,7 @@ class Standing:
     best_time_secs: int | None
 
     def improved_by(self, bests: Bests) -> bool:
-        """Whether there is an entry and one of these bests is better than it."""
+        """Return whether there is an entry and one of these bests is better than it."""
         score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
         time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
         return self.visible is not None and (score or time)

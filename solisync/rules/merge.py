@@ -48,7 +48,7 @@ def _newest(pushed: list[date], stored: list[date]) -> list[date]:
 
 
 def _ascends(values: list[Any]) -> bool:
-    """Whether the values are sorted, and no two of them are equal."""
+    """Return whether the values are sorted, and no two of them are equal."""
     return all(map(lt, values, values[1:]))
 
 
@@ -196,7 +196,7 @@ def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, i
 
 
 def _is_after(latest: date, merged: Progress) -> bool:
-    """Whether merged progress has a date after `latest`, or a week after its week."""
+    """Return whether merged progress has a date after `latest`, or a week after its week."""
     completed, week, history = (
         merged.daily_challenge_last_completed,
         merged.weekly_goal_week_iso,

@@ -68,7 +68,7 @@ def new_code(digits: int) -> str:
 
 
 def read_code(text: str, digits: int) -> str | None:
-    """The digits of a code as somebody typed it; None when it can't be one with so many digits."""
+    """The digits of a code as somebody typed it; None if it can't be one with so many digits."""
     code = _BETWEEN.sub("", text[:_LONGEST]).translate(_READ_AS)
     return code.upper() if len(code) == digits and _CODE.fullmatch(code) else None
 

@@ -82,7 +82,7 @@ def recent_count(values: list[str]) -> int:
 
 
 def verified_only(values: list[str]) -> bool:
-    """Whether to list verified replays alone, given all values of `verdict` in the query; raises BadRequest."""
+    """Return whether to list verified replays alone, given all values of `verdict` in the query; raises BadRequest."""
     return choice(values, "verdict", ("verified",)) is not None
 
 

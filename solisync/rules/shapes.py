@@ -116,5 +116,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` is a UUID in canonical spelling, the only one in paths, so that everything has one URL."""
+    """Return whether `text` is a UUID in canonical spelling, the only one in paths, so that everything has one URL."""
     return _CANONICAL.fullmatch(text) is not None

@@ -42,7 +42,7 @@ def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
 
 
 def has_surrogates(json: bytes) -> bool:
-    """Whether there may be an escape of a surrogate, alone or in a pair."""
+    """Return whether there may be an escape of a surrogate, alone or in a pair."""
     return rb"\ud" in json or rb"\uD" in json
 
 

@@ -1,8 +1,9 @@
-"""SQL and nothing else: a function for each statement, or for several that belong together; a module for each resource.
+"""SQL and nothing else: one module for each resource, and one function for each statement or group of statements.
 
-A function that needs BEGIN takes a Transaction; any other takes Statements, so that `Database.run` accepts it too. A
-function whose statements end a transaction returns them as steps for `Transaction.commit_with`, and so the commit is
-visible where `transact` is. What only commands and the console run is not prepared on the connections of the service.
+A function that needs a transaction takes a Transaction. Every other function takes Statements, so that `Database.run`
+accepts it too. A function whose statements end a transaction returns them as steps for `Transaction.commit_with`, which
+keeps the commit visible at the call of `transact`. Statements of commands and the console alone are not prepared on the
+service's connections.
 """
 
 from importlib import import_module
@@ -10,7 +11,7 @@ from pkgutil import iter_modules
 
 from ..postgres.declared import statements_of
 
-EVERY = dict.fromkeys(  # some are used by several modules
+EVERY = dict.fromkeys(  # several modules share some of them
     statement
     for module in iter_modules(__path__)
     for statement in statements_of(import_module(f"{__name__}.{module.name}"))

@@ -15,7 +15,7 @@ from .rows import encoded, nested
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a player sees of their own row; `username` is None only in a database altered by hand."""
+    """The profile that a player sees; `username` is None only in a database that was altered by hand."""
 
     username: str | None
     avatar_extension: str | None
@@ -24,7 +24,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a password is verified against; `password_cut`: the hash is that of its first 72 bytes alone."""
+    """A stored password hash to verify against; with `password_cut`, it covers the password's first 72 bytes alone."""
 
     user_id: str
     password_hash: str
@@ -40,7 +40,7 @@ class Player:
 
 
 class FactsAndProgress(NamedTuple):
-    """The facts of a player but for those that the progress has, and the merged progress as JSON."""
+    """A player's facts without those that the progress has, and the merged progress as JSON."""
 
     facts: PlayerFacts
     payload: bytes | None
@@ -70,7 +70,7 @@ REGISTER = Statement(
 
 _CREDENTIALS = "id AS user_id, password_hash, coalesce(password_cut, false) AS password_cut"
 
-# Against the hash that was verified, which may have been replaced while bcrypt ran.
+# Compares with the hash that was verified, because another one may have been stored while bcrypt ran.
 CHANGE_PASSWORD = Statement(
     "change_password",
     """
@@ -89,17 +89,17 @@ REVOKE = Statement(
     DELETE FROM refresh_tokens WHERE user_id = $1::uuid
     """,
 )
-# A thief may have made them. A reset link goes with the former password, by a trigger.
+# A thief may have made the codes. A trigger deletes the reset link when the password changes.
 FORGET_CODES = Statement("forget_recovery_codes", "DELETE FROM recovery_codes WHERE user_id = $1::uuid")
 
 NamesOfEvents = tuple[str | None, str | None, str | None, str | None]
-"""The old name as events have it, and the id that it spells, if any; the same of the new name."""
+"""The former name as events have it, and the id that it spells, if any; then the same two values of the new name."""
 
 RENAME = Statement("admin_rename", "UPDATE users SET username = $2::text WHERE id = $1::uuid")
 
-# The row keeps its number, and so the events keep their name. Where events have the new name already, that row stays,
-# and the events of the old name become nameless: giving them the number of that row would mean to rewrite them all.
-# A name that is the id of a player is left alone as the old one, and replaced by the player's own id as the new one.
+# The name's row keeps its number, and so the events keep their name. If events already have the new name, its row stays
+# and the events of the former name become nameless: moving them to that row would rewrite all of them. A name that is
+# the id of a player stays as it is if it is the former name. If it is the new name, the player's own id replaces it.
 RENAME_EVENTS = Statement(
     "admin_rename_events",
     """
@@ -117,7 +117,7 @@ RENAME_EVENTS = Statement(
 
 @one("SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)
 async def is_taken(username: str) -> bool:
-    """Whether a player of this name exists."""
+    """Return whether a player of this name exists."""
 
 
 async def register(
@@ -130,14 +130,14 @@ async def register(
     record: RefreshRecord,
     guest: bool = False,
 ) -> bool:
-    """Create a player or a guest, and their first session; False when the name is taken."""
+    """Create a player or a guest, with a first session; False if the name is taken."""
     session = (record.jti, record.expires, record.access_expiry, record.user_agent)
     return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session, guest or None))
 
 
 @maybe("SELECT username, avatar_extension, guest FROM users WHERE id = $1::uuid", row=Profile)
 async def profile(user_id: str) -> Profile | None:
-    """The profile of a player, or None when the player is gone."""
+    """The profile of a player; None if the player no longer exists."""
 
 
 @maybe(
@@ -145,7 +145,7 @@ async def profile(user_id: str) -> Profile | None:
     row=Credentials,
 )
 async def credentials(username: str) -> Credentials | None:
-    """The id and password hash of the player of this name; None when there is none."""
+    """The id and password hash of the player with this name; None if the player doesn't exist."""
 
 
 @maybe(
@@ -153,17 +153,17 @@ async def credentials(username: str) -> Credentials | None:
     row=Credentials,
 )
 async def credentials_of(user_id: str) -> Credentials | None:
-    """The password hash of a player; None when the player is gone."""
+    """The password hash of a player; None if the player no longer exists."""
 
 
 async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
-    """Replace the password hash that was verified; False when it is another by now, or the player is gone."""
+    """Replace the verified password hash; False if it has changed since, or the player no longer exists."""
     digest = sha256(verified_hash.encode()).hexdigest()
     return bool(await statements.run(CHANGE_PASSWORD, user_id, digest, password_hash))
 
 
-# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID; where
-# that is the id of a player, it means that player, so that nobody gets at another's events by a choice of name.
+# Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID. If
+# that UUID is the id of a player, it means that player. So no player can reach another's events by choosing a name.
 @found("""
     WITH player AS (
         DELETE FROM users WHERE id = $1::uuid
@@ -182,17 +182,18 @@ async def change_password(statements: Statements, user_id: str, *, verified_hash
     SELECT true FROM player
     """)
 async def delete(user_id: str, buckets: list[str]) -> bool:
-    """Delete a player with all rows of theirs; False when already gone.
+    """Delete a player and all of the player's rows; False if the player no longer exists.
 
-    Rows of other tables go by cascade, but for names in analytics, sessions and rate limits, which are in `buckets`.
+    Other tables' rows are deleted by cascade, except for names in analytics, sessions, and rate limits, whose keys are
+    in `buckets`.
     """
 
 
 async def reset_password(transaction: Transaction, username: str, password_hash: str) -> str | None:
-    """Replace a password, end all sessions, and delete recovery codes; the player's id, or None when there is none.
+    """Replace a password, end all sessions and delete the recovery codes; return the player's id.
 
-    Several statements on purpose: the first waits for the lock of the player's row, and only a statement that begins
-    after that wait sees the refresh token that a login stored meanwhile.
+    None without a player. These are several statements on purpose. The first waits for the lock of the player's row.
+    Only a statement that begins after that wait sees a refresh token that a login stored in the meantime.
     """
     user_id = await transaction.maybe(SET_PASSWORD, username, password_hash)
     if user_id is not None:
@@ -202,7 +203,7 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
 
 @maybe("SELECT id, username FROM users WHERE id = $1::uuid OR username = $2::text", prepared=False, row=Player)
 async def find(user_id: str | None, username: str | None) -> Player | None:
-    """The player of this id or of this name."""
+    """The player with this id or with this name."""
 
 
 @maybe(
@@ -227,12 +228,9 @@ async def find(user_id: str | None, username: str | None) -> Player | None:
     row=nested(FactsAndProgress, PlayerFacts, lambda payload: encoded(payload)),
 )
 async def facts(user_id: str) -> FactsAndProgress | None:
-    """What there is about a player; None when they are gone."""
+    """The facts and the progress of a player; None if the player no longer exists."""
 
 
 async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:
-    """Give a player another name, and the events that name them; fails with a DatabaseError when it is taken.
-
-    Needs a lock of their row.
-    """
+    """Rename a player, and the events that name the player; raises DatabaseError if the name is taken."""
     await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

@@ -11,7 +11,7 @@ from ..rules.administration import Reason
 from . import paging
 from .accounts import Player
 
-EXPORT = "export"  # is in the record, and changes nothing
+EXPORT = "export"  # recorded like an act, although it changes nothing
 
 ActorKind = Literal["admin", "shell", "service"]
 TargetKind = Literal["player", "replay"]
@@ -19,7 +19,7 @@ TargetKind = Literal["player", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts; `client` and `request_id` are those of a request, and None of a command."""
+    """The operator who acts; `client` and `request_id` come from the request, and are None for a command."""
 
     kind: ActorKind
     name: str
@@ -29,7 +29,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAct:
-    """An act in the record; `user_id` and `username` are null if the player has been deleted."""
+    """A recorded act; `user_id` and `username` are null if the player has been deleted."""
 
     id: int
     at: datetime
@@ -44,7 +44,7 @@ class RecordedAct:
     after: str | None
 
 
-# The first statement of every act. Triggers that keep players from something let the operator do it.
+# The first statement of every act. It marks the transaction as an act: triggers that restrict players let it through.
 LOCK_PLAYER = Query(
     "act_on_player",
     """
@@ -54,7 +54,7 @@ LOCK_PLAYER = Query(
     row=Player,
 )
 
-# A player who is gone by the end of the act has no note.
+# If the act has deleted the player, the note is not stored.
 RECORD = Statement(
     "record_act",
     """
@@ -101,7 +101,7 @@ LIST_OF_PLAYER = Query(
 
 
 async def lock_player(transaction: Transaction, user_id: str) -> Player | None:
-    """Lock a player for an act; None when they are gone."""
+    """Lock a player for an act; None if the player no longer exists."""
     return await transaction.maybe(LOCK_PLAYER, user_id)
 
 
@@ -125,7 +125,7 @@ def recording(
 async def record_export(
     statements: Statements, user_id: str, *, by: Actor, reason: Reason | None = None, note: str | None = None
 ) -> None:
-    """Record that somebody carries away what is stored about a player."""
+    """Record that an operator exported a player's data."""
     who = (by.kind, by.name, EXPORT, "player", reason, by.client, by.request_id)
     await statements.run(RECORD, *who, user_id, None, note, None, None)
 
@@ -139,7 +139,7 @@ async def page(
     actor: str | None = None,
     user_id: str | None = None,
 ) -> list[RecordedAct]:
-    """Up to `most` acts of this name, of this actor, on this player, older than the one with this id; newest first."""
+    """Up to `most` acts older than `before`, newest first; optionally only of one name, one actor or one player."""
     wanted = (before, act, actor, most)
     if user_id is None:
         return await statements.many(LIST, *wanted)
@@ -149,7 +149,7 @@ async def page(
 def listed(
     statements: Statements, *, act: str | None = None, actor: str | None = None, user_id: str | None = None
 ) -> AsyncIterator[list[RecordedAct]]:
-    """The acts of this name, of this actor, on this player and their replays, newest first, in pages."""
+    """All acts, newest first, in pages; optionally of one name, one actor, or one player and the player's replays."""
 
     async def read(after: RecordedAct | None) -> list[RecordedAct]:
         before = after.id if after else paging.LAST_NUMBER

@@ -5,7 +5,7 @@ from datetime import datetime
 from ..postgres.declared import count, execute, found, many, maybe
 from ..rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
 
-# Times that are constants are in the text: a comparison with them can't differ between nodes of one version.
+# Constant times are written into the SQL, so that nodes of one version always compare alike.
 _LIVE = f"""
     begun_at > clock_timestamp() - interval '{SESSION_LIFETIME.total_seconds():.0f} s'
     AND used_at > clock_timestamp() - interval '{SESSION_IDLE.total_seconds():.0f} s'
@@ -18,12 +18,12 @@ _SESSION = f"""
 
 @found("INSERT INTO admins (name) VALUES ($1::text) ON CONFLICT DO NOTHING RETURNING true", prepared=False)
 async def add(name: str) -> bool:
-    """Add an admin; False when there is one of this name."""
+    """Add an admin; False if the name is taken."""
 
 
 @found("DELETE FROM admins WHERE name = $1::text RETURNING true", prepared=False)
 async def remove(name: str) -> bool:
-    """Remove an admin, with code and sessions; False when there is none of this name."""
+    """Remove an admin, with code and sessions; False if the admin doesn't exist."""
 
 
 @many(
@@ -34,11 +34,11 @@ async def remove(name: str) -> bool:
     row=Admin,
 )
 async def listed() -> list[Admin]:
-    """Every admin, by name."""
+    """All admins, ordered by name."""
 
 
-# A newer code replaces the older one. The lock waits for a removal of the admin, after which there is nobody to get a
-# code. Version 1.0.0 counts wrong codes in `refused`, and such a node may run beside this one.
+# A newer code replaces the older one. The lock waits for a removal of the admin, after which no code is made. Version
+# 1.0.0 counts wrong codes in `refused`, and a node of that version may run beside this one.
 @maybe(
     f"""
     INSERT INTO admin_codes (admin, digest, expires_at)
@@ -51,7 +51,10 @@ async def listed() -> list[Admin]:
     row=lambda expires_at: expires_at,
 )
 async def put_code(name: str, digest: bytes) -> datetime | None:
-    """Give an admin a code instead of a former one; returns when it expires, None when there is no such admin."""
+    """Give an admin a code in place of the former one; return the time when it expires.
+
+    None if the admin doesn't exist.
+    """
 
 
 @many(
@@ -59,7 +62,7 @@ async def put_code(name: str, digest: bytes) -> datetime | None:
     row=lambda admin, digest: (admin, bytes(digest)),
 )
 async def live_codes() -> list[tuple[str, bytes]]:
-    """The names of admins who have a live code, with its digest."""
+    """The names of admins with a live code, and the digests of these codes."""
 
 
 # This is a single statement: of several requests with the same code, exactly one deletes the code and begins a session.
@@ -79,7 +82,7 @@ async def live_codes() -> list[tuple[str, bytes]]:
     row=AdminSession,
 )
 async def begin(name: str, code: bytes, *, secret: bytes, client: str, user_agent: str | None) -> AdminSession | None:
-    """Spend a code for a session; `code` and `secret`, that of the cookie, are digests. None for a wrong code."""
+    """Spend a code for a session; None if the code is wrong. `code` and `secret` (the cookie's) are digests."""
 
 
 @many(
@@ -90,7 +93,7 @@ async def live_sessions() -> list[bytes]:
     """The digests of the cookies of all live sessions."""
 
 
-# Its last use is written once a minute, and without waiting for another request of the same session.
+# The time of the last use is written at most once a minute, without waiting for another request of the same session.
 @maybe(
     f"""
     WITH found AS (
@@ -106,7 +109,7 @@ async def live_sessions() -> list[bytes]:
     row=AdminSession,
 )
 async def find(secret: bytes) -> AdminSession | None:
-    """The live session whose cookie has this digest; this is a use of it."""
+    """Find the live session whose cookie has this digest, and record its use."""
 
 
 @many(
@@ -117,7 +120,7 @@ async def find(secret: bytes) -> AdminSession | None:
     row=AdminSession,
 )
 async def sessions(name: str | None = None) -> list[AdminSession]:
-    """The live sessions of an admin, or of all, last used first."""
+    """The live sessions of one admin or of all admins, last used first."""
 
 
 @count("""
@@ -125,7 +128,7 @@ async def sessions(name: str | None = None) -> list[AdminSession]:
     WHERE admin = $1::text AND ($2::uuid IS NULL OR id = $2::uuid) RETURNING true
     """)
 async def end(name: str, session_id: str | None = None) -> int:
-    """End the session of an admin with this id, or all of theirs; returns how many."""
+    """End the session of an admin with this id, or all of the admin's sessions; return their number."""
 
 
 @execute("DELETE FROM admin_sessions WHERE digest = $1::bytea")

@@ -1,7 +1,7 @@
-"""Analytics, each event once, and the names that events refer to: docs/protocol.md "Analytics".
+"""Analytics: events, each stored once, and the names that they refer to (docs/protocol.md "Analytics").
 
-A name has one row, with the day on which it was last seen, so that it can be pruned with the last event that refers to
-it, without counting the events. Erasing a player deletes that row, as part of deleting the account.
+Each name has one row, with the day on which it was last seen. So the name can be pruned after the last event that
+refers to it, without counting events. Deleting an account deletes the row, which makes the player's events anonymous.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +17,7 @@ from . import paging
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event as commands show it: `payload` is JSON as it was sent, `name` None if there is none or it was erased."""
+    """An event as commands show it: `payload` is JSON as sent; `name` is None without one, or once it was erased."""
 
     id: str
     received_at: datetime
@@ -28,9 +28,10 @@ class StoredEvent:
     payload: str
 
 
-# Any number of these with the same events may run at once. Each first takes the name, then inserts in the order of the
-# ids, so there is no deadlock. The name is written only on its first day, once on each later one, and never for events
-# that are there already: a batch sent again after a deletion doesn't bring the name back.
+# Any number of these statements with the same events may run at the same time. Each first takes the name, then inserts
+# in the order of the ids, so they can't deadlock. The name's row is written on its first day and once on each later
+# day. Events that were stored before don't write it: a batch that is sent again after a deletion doesn't restore the
+# name.
 STORE = Statement(
     "store_analytics",
     """
@@ -92,8 +93,8 @@ async def store(
     return len(rows)
 
 
-# Old by the database's clock too: the clock of a node may be a month ahead. In a subquery, because clock_timestamp() is
-# volatile, and an index is not used for what might differ from row to row.
+# An event must be old by the database's clock too, because a node's clock may be a month ahead. The time is in a
+# subquery: clock_timestamp() is volatile, and PostgreSQL uses no index for a value that might differ from row to row.
 @count("""
     DELETE FROM analytics_events WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM analytics_events
@@ -102,13 +103,14 @@ async def store(
     )) RETURNING true
     """)
 async def prune(now: datetime, *, days: int, most: int) -> int:
-    """Delete up to `most` events that were received more than `days` before; returns how many.
+    """Delete up to `most` events that were received more than `days` ago; return their number.
 
-    Before `now`, or before the time of the database if that is earlier; so in `prune_names`.
+    The days are counted back from `now`, or from the time of the database if that is earlier. `prune_names` does the
+    same.
     """
 
 
-# Before that day, so that every event which refers to the name was received before that time.
+# Compares whole days with `<`, so that every event which refers to the name was received before that time.
 @count("""
     DELETE FROM analytics_names WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM analytics_names
@@ -119,13 +121,13 @@ async def prune(now: datetime, *, days: int, most: int) -> int:
     )) RETURNING true
     """)
 async def prune_names(now: datetime, *, days: int, most: int) -> int:
-    """Delete up to `most` names to which no event refers that was received in the last `days`; returns how many."""
+    """Delete up to `most` names that no event of the last `days` refers to; return their number."""
 
 
 def received(
     statements: Statements, *, since: datetime, until: datetime, size: int = paging.PAGE
 ) -> AsyncIterator[list[StoredEvent]]:
-    """The events received from `since` on and before `until`, the oldest first, in pages of `size`."""
+    """The events received from `since` on and before `until`, oldest first, in pages of `size`."""
 
     async def read(after: StoredEvent | None) -> list[StoredEvent]:
         start = paging.position(after, since)

@@ -1,7 +1,7 @@
-"""Avatars, at most one image for each player: docs/protocol.md "The player".
+"""Avatars, at most one image a player: docs/protocol.md "The player".
 
 Fast path: an image goes to the server as base64 instead of a bytea parameter, which takes the reactor three times as
-long to write and PostgreSQL longer to read. On the way back plain bytea is as quick.
+long to write and PostgreSQL longer to read. Reading plain bytea back is as quick.
 """
 
 from binascii import b2a_base64
@@ -24,7 +24,7 @@ class Avatar:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The profile with the avatar, unless the profile is `locked`; whether it has `changed`, or was this one before."""
+    """The profile with the new avatar, unless it is `locked`; `changed` is False if the image was this one before."""
 
     locked: bool
     changed: bool
@@ -32,7 +32,7 @@ class Replaced:
     avatar_extension: str | None
 
 
-# After the lock: only so does it see that the profile has been locked.
+# Runs after the lock, and so sees whether the profile has been locked.
 REPLACE = Query(
     "replace_avatar",
     """
@@ -55,8 +55,8 @@ REPLACE = Query(
     row=Replaced,
 )
 
-# A statement of its own, after the lock: its snapshot has the image that an upload committed meanwhile. There is a row
-# whenever there is such a player, image or not.
+# Runs as a separate statement after the lock, so that its snapshot has an image that another upload has just committed.
+# Returns a row for every player who exists, with or without an image.
 REMOVE = Query(
     "remove_avatar",
     """
@@ -88,13 +88,13 @@ ANY_AVATAR = Query(
 
 
 async def replace(statements: Statements, user_id: str, extension: str, image: bytes) -> Replaced | None:
-    """Store the player's avatar, in place of an older one; None when the player is gone."""
+    """Store the player's avatar in place of an older one; None if the player no longer exists."""
     encoded = b2a_base64(image, newline=False).decode("ascii")
     return await statements.maybe(REPLACE, user_id, extension, encoded, first=(LOCK, user_id))
 
 
 async def remove(statements: Statements, user_id: str) -> bool | None:
-    """Delete the player's avatar; False when there is none, None when there is no such player."""
+    """Delete the player's avatar; False without an avatar, None without a player."""
     return await statements.maybe(REMOVE, user_id, first=(LOCK, user_id))
 
 
@@ -103,9 +103,9 @@ async def remove(statements: Statements, user_id: str) -> bool | None:
     row=str,
 )
 async def etag(user_id: str, extension: str) -> str | None:
-    """The ETag of the player's avatar; None unless it has this extension, and for a suspended player."""
+    """The ETag of the player's avatar; None if it has another extension or the player is suspended."""
 
 
 async def avatar(statements: Statements, user_id: str, extension: str, *, suspended_too: bool = False) -> Avatar | None:
-    """The player's avatar; None unless it has this extension, and for a suspended player unless `suspended_too`."""
+    """The player's avatar; None if it has another extension, or the player is suspended and not `suspended_too`."""
     return await statements.maybe(ANY_AVATAR if suspended_too else AVATAR, user_id, extension)

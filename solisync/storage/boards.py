@@ -31,10 +31,10 @@ _JOINED = """
     ORDER BY deficit, entry.received_at, entry.replay_id
 """
 
-# How many are ahead is counted in the index, to the last rank that is told and no further: for the order, which a count
-# does not need, the planner reads no more of the index than that, and no table.
-# The longest page is a limit of its own, because for a limit that is a parameter the planner of a prepared statement
-# expects a tenth of all rows, and would read the whole leaderboard to join them.
+# The entries ahead are counted in the index, up to the last rank that is shown. A count needs no order. The ORDER BY
+# makes the planner stop there, and read neither more of the index nor the table. The longest page has a separate
+# constant limit. For a limit that is a parameter, the planner of a prepared statement expects a tenth of all rows, and
+# would read the whole leaderboard to join them.
 PAGE = Query(
     "board_page",
     f"""
@@ -94,7 +94,7 @@ AROUND = Query(
     row=converted(BoardEntry, time_seconds=Raw),
 )
 
-# What the boards that streams can name show of a player, by the names that streams have for them.
+# The entries of a player on the boards that streams can name, by the names that streams use.
 SEEN = Query(
     "seen_of_player",
     f"""
@@ -113,7 +113,7 @@ SEEN = Query(
 
 
 async def show(statements: Statements, board: str, player: str, window: Window) -> list[BoardEntry]:
-    """The entries in a window of a board, and one more if there is; none around a player who has none."""
+    """The entries in a window of a board, and the next one if there is one; none around a player without an entry."""
     if window.around_me:
         return await statements.many(AROUND, board, player)
     rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
@@ -129,9 +129,8 @@ async def changed_by(
 ) -> tuple[T, tuple[str, ...]]:
     """Lock the row of a player and run `work(transaction, …)`.
 
-    Returns its result, and the boards that now show the player otherwise.
-
-    Boards have the names that streams have for them. Those of deals are left out.
+    Return its result, and the boards whose entry of the player has changed. Boards have the names that streams use;
+    boards of deals are left out.
     """
     before = dict(await transaction.many(SEEN, player, first=(LOCK, player)))
     result = await work(transaction, *arguments, **options)
@@ -141,4 +140,4 @@ async def changed_by(
 
 @one("SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
 async def has_begun(day: date) -> bool:
-    """Whether it is this day yet, in UTC, or later."""
+    """Return whether this day has begun in UTC."""

@@ -1,7 +1,7 @@
 """The queue of replays that wait to be checked: docs/verification.md "How replays get checked".
 
-Two queues in one table, for literal checks and for searches. A trigger fills the first, and
-`rechecks.py` adds old replays behind those of players who wait.
+One table holds two queues, for literal checks and for searches. A trigger adds new uploads to the first. `rechecks.py`
+adds old replays behind the uploads of players who are waiting.
 """
 
 from binascii import b2a_base64
@@ -14,14 +14,14 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from .rows import converted
 
-ATTEMPTS = 3  # claims of a replay that may lapse
+ATTEMPTS = 3  # a replay's claims that may lapse
 COUNTED = 10_000  # in each queue
-OLD = 1_000_000  # what is old has so many ahead of it, at least; also in migrations/baseline.sql
+OLD = 1_000_000  # base priority of old replays: this many go first; also in migrations/baseline.sql
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedReplay:
-    """A replay to check, and the facts that decide on which boards of days it stands."""
+    """A replay to check, and the facts that decide which days' boards rank it."""
 
     body: bytes
     mode: str
@@ -31,9 +31,9 @@ class ClaimedReplay:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A replay that is this node's to check until `until`, which also tells this claim from all others.
+    """A replay that this node checks until `until`, which also identifies the claim.
 
-    `attempt` counts the claims of this replay in its queue; those before have lapsed.
+    `attempt` counts the claims of this replay in its queue, of which all earlier ones have lapsed.
     """
 
     replay_id: str
@@ -76,7 +76,7 @@ RELEASE = Statement(
     """,
 )
 
-# A replay of the backlog stays behind all others.
+# An old replay stays behind all others.
 SEARCH = Statement(
     "search_check",
     f"""
@@ -87,8 +87,8 @@ SEARCH = Statement(
     """,  # noqa: S608
 )
 
-# An older node, which still runs while a cluster is upgraded, leaves the verdict of a newer engine as it is. A check
-# that ended without a result takes no proof away.
+# An older node, which may run while a cluster is upgraded, doesn't overwrite the verdict of a newer engine. A check
+# that ended without a result doesn't overwrite a proof.
 SETTLE = Query(
     "settle_check",
     """
@@ -121,9 +121,8 @@ SETTLE = Query(
 )
 
 
-# The row alone is locked, for no longer than this statement lasts, so nobody waits for a claim. The replay is read by a
-# statement of its own: if that fails, as it does when the disk has lost a part of the replay, the claim counts all the
-# same.
+# Locks only this row, and only for this statement, so no claim waits for another. A separate statement reads the
+# replay: if reading fails, as when the disk has lost a part of the replay, the attempt still counts.
 @maybe(
     """
     WITH first AS (
@@ -141,26 +140,26 @@ SETTLE = Query(
     row=Claim,
 )
 async def claim(*, search: bool, seconds: float) -> Claim | None:
-    """Take the first replay of a queue that nobody has."""
+    """Claim the first replay of a queue that is not claimed."""
 
 
 async def read(statements: Statements, claim: Claim) -> ClaimedReplay | None:
-    """The replay of a claim; None when it has been deleted meanwhile."""
+    """The replay of a claim; None if the replay has been deleted."""
     return await statements.maybe(READ, claim.replay_id)
 
 
 async def renew(statements: Statements, claim: Claim, *, seconds: float) -> datetime | None:
-    """Prolong a claim; the time that names it from now on, None when it is another's or the replay is gone."""
+    """Prolong a claim and return its new `until`; None if another node has it or the replay is deleted."""
     return await statements.maybe(RENEW, claim.replay_id, claim.until, seconds)
 
 
 async def release(statements: Statements, claim: Claim) -> None:
-    """Give a claim back as if it had never been."""
+    """Give a claim back without counting the attempt."""
     await statements.run(RELEASE, claim.replay_id, claim.until)
 
 
 async def search(statements: Statements, claim: Claim) -> None:
-    """Move a replay to the end of the other queue."""
+    """Move a replay to the end of the queue for searches."""
     await statements.run(SEARCH, claim.replay_id, claim.until)
 
 
@@ -173,9 +172,9 @@ async def settle(
     timeline_digest: bytes | None,
     days: list[str] | None,
 ) -> bool:
-    """Store the verdict and end the check, unless the claim has gone to another. Needs the lock of the player's row.
+    """Store the verdict and end the check, unless another node has the claim. Needs the lock of the player's row.
 
-    `days` are the boards of days on which a verified replay stands. Returns whether the replay has another verdict now.
+    `days` are the boards of days that rank a verified replay. Return whether the verdict has changed.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")
@@ -200,7 +199,7 @@ async def settle(
     row=QueueLengths,
 )
 async def waiting() -> QueueLengths:
-    """How long the queues are."""
+    """The lengths of the queues."""
 
 
 @count("""
@@ -210,7 +209,7 @@ async def waiting() -> QueueLengths:
     )) RETURNING true
     """)
 async def prune_searches(*, most: int) -> int:
-    """Forget up to `most` searches that ended more than an hour ago; returns how many.
+    """Forget up to `most` searches that ended more than an hour ago; return their number.
 
-    A trigger stores those that end. Players take turns by the searches of the last hour.
+    A trigger stores each search that ends. Players take turns by their searches in the last hour.
     """

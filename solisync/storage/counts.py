@@ -1,4 +1,4 @@
-"""Row counts per table, for commands."""
+"""Numbers of rows in each table, for commands."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ..postgres.declared import one
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """The number of rows by kind; `sessions` are those that have not expired, and four are replays by verdict."""
+    """The number of rows by kind; `sessions` counts live ones alone, and four fields count replays by verdict."""
 
     players: int
     sessions: int
@@ -62,11 +62,11 @@ async def players() -> int:
     row=RowCounts,
 )
 async def everything() -> RowCounts:
-    """The number of rows of every kind."""
+    """The exact number of rows of each kind."""
 
 
 def _about(table: str) -> str:
-    """How many rows a table has: as it was last analyzed, or exactly if these are few."""
+    """SQL for the number of rows of a table: the estimate of the last ANALYZE, or the exact number if that is small."""
     return f"""
         (SELECT CASE WHEN reltuples > 10000 THEN reltuples::bigint ELSE (SELECT count(*) FROM {table}) END
         FROM pg_class WHERE oid = '{table}'::regclass) AS {table}
@@ -83,4 +83,4 @@ def _about(table: str) -> str:
     row=RowEstimates,
 )
 async def estimates() -> RowEstimates:
-    """About how many rows there are, without reading large tables."""
+    """Estimates of the numbers of rows, made without reading large tables."""

@@ -1,6 +1,6 @@
-"""All that is stored about a player, read so that no connection is held between pages: docs/protocol.md "The player".
+"""Everything that is stored about a player, read page by page: docs/protocol.md "The player".
 
-A page holds up to PAGE_BYTES of bodies, and one more body.
+No connection is held between pages. A page ends with the body that takes it over PAGE_BYTES.
 """
 
 from binascii import a2b_base64
@@ -30,7 +30,7 @@ from .accounts import AVATAR_URL
 from .rows import converted, nested, optional
 
 PAGE_REPLAYS = 64
-PAGE_BYTES = 262_144  # of bodies, after which no further one begins in a page; a body may take a MiB
+PAGE_BYTES = 262_144  # of bodies: the last one of a page may exceed this by a MiB
 PAGE_EVENTS = 128  # whose payloads may take 4 KiB each
 PAGE_HISTORY = 1_000
 START = ListPosition(*paging.position(None, paging.FIRST_TIME))
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ExportStart:
-    """All about a player that is small; replays and events, those of these `names`, are exported up to `until`."""
+    """A player's small data, and the bounds of the rest: replays, and events with these `names`, up to `until`."""
 
     exported_at: datetime
     account: ExportedAccount
@@ -65,11 +65,12 @@ def _sessions(
 
 
 def _bytes(text: str | None, encoded: str | None) -> bytes:
-    """Text that a statement has returned in one of these two ways, as UTF-8."""
+    """The UTF-8 bytes of a text that a statement returned plain or in base64."""
     return a2b_base64(encoded or "") if text is None else text.encode()
 
 
-# Here and below, text with characters beyond ASCII comes as base64: as text it would take up to four times its size.
+# Here and below, text with characters beyond ASCII is returned as base64: as text it would take up to four times its
+# size.
 PROGRESS = Query(
     "export_progress",
     """
@@ -81,8 +82,8 @@ PROGRESS = Query(
     row=_bytes,
 )
 
-# In the order of replays_of_player. An equality in the place of both comparisons would allow the order of
-# replays_recent as well, and that index leads past everybody's.
+# Reads in the order of the index replays_of_player. An equality instead of the two comparisons would also fit the index
+# replays_recent, which leads past the replays of all players.
 REPLAYS = Query(
     "export_replays",
     f"""
@@ -105,7 +106,7 @@ REPLAYS = Query(
     row=nested(StoredReplay, ReplayHead, _bytes),
 )
 
-# Likewise. The name may have been erased since.
+# Uses the same two comparisons as REPLAYS. The name may have been erased since the export began.
 EVENTS = Query(
     "export_events",
     f"""
@@ -132,14 +133,14 @@ HISTORY = Query(
 
 
 class Page(NamedTuple, Generic[T]):
-    """Some records in a row, and where the next page begins."""
+    """Consecutive records, and the position of the last one, after which the next page begins."""
 
     records: list[T]
     last: ListPosition
 
 
-# Names are those that DELETE of solisync.storage.accounts erases. Replays and events up to `until` are exported: clocks
-# of nodes may be ahead of the database's, and nothing that was stored before is to be missing for that.
+# The names are the ones that `solisync.storage.accounts.delete` erases. Clocks of nodes may be ahead of the database's.
+# So `until` is at least the time of the newest replay and event, and the export misses nothing that was stored before.
 @maybe(
     f"""
     SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
@@ -196,7 +197,7 @@ class Page(NamedTuple, Generic[T]):
     ),
 )
 async def begin(user_id: str) -> ExportStart | None:
-    """What an export begins with; None when the player is gone."""
+    """The beginning of an export; None if the player no longer exists."""
 
 
 @maybe(
@@ -207,11 +208,11 @@ async def begin(user_id: str) -> ExportStart | None:
     row=StoredAvatar,
 )
 async def avatar(user_id: str) -> StoredAvatar | None:
-    """The avatar, if there is one."""
+    """The player's avatar; None without one."""
 
 
 async def progress(statements: Statements, user_id: str) -> bytes:
-    """The progress as JSON; null if none was stored."""
+    """The player's progress as JSON; null if none was stored."""
     return await statements.maybe(PROGRESS, user_id) or b"null"
 
 
@@ -232,7 +233,7 @@ async def events(statements: Statements, name: int, after: ListPosition, until: 
 async def history(
     statements: Statements, user_id: str, after: ListPosition, until: datetime
 ) -> Page[ExportedHappening] | None:
-    """What has happened to a player next; None at the end. Positions have the number of a row as their id."""
+    """The next events in a player's history; None at the end. The id of a position is the number of a row."""
     number = 0 if after == START else int(after.id)
     found = await statements.many(HISTORY, user_id, number, until)
     if not found:

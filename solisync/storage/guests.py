@@ -9,7 +9,7 @@ from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents
 
 
 class Pair(NamedTuple):
-    """A player and a guest to join; `joined`: the player has taken the guest over before."""
+    """The state of a player and a guest to join; with `joined`, the player has taken over the guest before."""
 
     player_is_guest: bool
     exists: bool
@@ -33,7 +33,7 @@ PAIR = Query(
 )
 
 # The replays of a guest are unlisted. So their only evidence is on the board 'own', and the player's boards don't
-# change. A check that runs loses its claim, and is done again for the player.
+# change. A running check loses its claim, and is repeated for the player.
 MOVE = Statement(
     "move_replays_of_guest",
     """
@@ -56,7 +56,7 @@ REMEMBER = Statement("remember_joined", "SELECT remember_answer($1::uuid, $2::bi
 
 @maybe("SELECT guest IS TRUE FROM users WHERE id = $1::uuid", row=bool)
 async def is_guest(user_id: str) -> bool | None:
-    """Whether an account is a guest; None when it is gone."""
+    """Return whether an account is a guest; None if the account no longer exists."""
 
 
 @maybe(
@@ -68,19 +68,19 @@ async def is_guest(user_id: str) -> bool | None:
     row=str,
 )
 async def claim(user_id: str, username: str, password_hash: str) -> str | None:
-    """Give a guest a name and a password, which ends being a guest; returns the former name, None for no guest.
+    """Make a guest a player with this name and password; return the former name, or None if the account isn't a guest.
 
-    Fails with a DatabaseError when the name is taken.
+    Raises DatabaseError if the name is taken.
     """
 
 
 async def rename_events(transaction: Transaction, user_id: str, names: NamesOfEvents) -> None:
-    """Give the events of a guest their new name. Needs a lock of the guest's row."""
+    """Give the events of a guest the new name. Needs the lock of the guest's row."""
     await transaction.run_all((RENAME_EVENTS, *names, user_id))
 
 
 async def lock_pair(transaction: Transaction, player: str, guest: str) -> Pair | None:
-    """Lock the rows of a player and of a guest, in the order of their ids; None when the player is gone."""
+    """Lock the rows of a player and a guest, in the order of their ids; None if the player no longer exists."""
     first, second = sorted((player, guest))
     await transaction.run(LOCK, first)
     return await transaction.maybe(PAIR, player, guest, first=(LOCK, second))
@@ -91,15 +91,15 @@ async def lock_pair(transaction: Transaction, player: str, guest: str) -> Pair |
     RETURNING true
     """)
 async def spend(guest: str, jti: str) -> bool:
-    """Spend the refresh token of a guest; False when it is spent already."""
+    """Spend the refresh token of a guest; False if it was spent before."""
 
 
 async def move(transaction: Transaction, player: str, guest: str) -> None:
-    """Give a guest's replays to a player, and remember who has them. Needs the locks of `lock_pair`."""
+    """Give a guest's replays to a player, and record who has them. Needs the locks of `lock_pair`."""
     await transaction.run(MOVE, player, guest)
 
 
-# What is looked at begins anywhere, so that a round costs the same however many guests there are.
+# The search begins at any id, so that a round costs the same however many guests there are.
 @maybe(
     """
     SELECT array_agg(id::text) FROM (
@@ -130,9 +130,9 @@ async def lock_abandoned(user_id: str) -> bool:
     )) RETURNING true
     """)
 async def prune_joined(*, most: int) -> int:
-    """Forget guests that were joined 30 days ago; returns how many."""
+    """Forget up to `most` guests that were joined more than 30 days ago; return their number."""
 
 
 @one("SELECT count(*) FROM users WHERE guest", row=int)
 async def number() -> int:
-    """How many guests there are."""
+    """The number of guests."""

@@ -1,4 +1,4 @@
-"""What has happened to accounts, as rows: docs/administration.md "Players"."""
+"""The history of accounts, as rows: docs/administration.md "Players"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A player with events from an address: their number, and the time of the last one."""
+    """A player with events from an address: their number, and the time of the latest."""
 
     id: str
     username: str
@@ -67,19 +67,20 @@ class RegisteredPlayer(ChangedProfile):
     client: str | None
 
 
-DAILY_MAX = 200  # rows of a player and a day (UTC) that requests cause: so many refusals, and so many other events
+DAILY_MAX = 200  # rows that requests cause for a player in a UTC day: up to 200 refusals and up to 200 other events
 REFUSALS = ("login failed", "refresh refused", "recovery refused", "password change refused")
-MORE, MORE_REFUSALS = "more events", "more refusals"  # what a row beyond DAILY_MAX says
+MORE, MORE_REFUSALS = "more events", "more refusals"  # the event of the row that follows DAILY_MAX rows
 
-# So that two nodes don't both store the last row of a day. Held for one statement, once a second on each node.
+# Keeps two nodes from both storing the last row of a day. Each node holds it for one statement, once a second.
 TAKE_TURNS = Statement("take_turns_in_history", "SELECT pg_advisory_xact_lock(6129834572114803)")
 
-# Refusals are counted apart from what a player has done: so others can't hide it by failed attempts. Of the latest rows
-# of a player, no more are looked at than a day can have.
+# Refusals are counted separately from the player's own actions, so that failed attempts can't push these out of the
+# history. The statement reads no more of a player's latest rows than a day can have.
 #
-# Players who are deleted meanwhile drop out: rows of `users` are locked as the foreign key would do it, and one that is
-# gone fails nothing. In the order of ids, so that two of these can't deadlock; pushes don't wait for them. By the clock
-# of the database, which decides how long rows are kept.
+# Events of players who have been deleted are skipped: the rows of `users` are locked as the foreign key would lock
+# them, and a missing row is no failure. The rows are locked in the order of their ids, so that two of these statements
+# can't deadlock. Pushes don't wait for these locks. The times are the database's, whose clock also decides how long
+# rows are kept.
 STORE = Statement(
     "store_history",
     f"""
@@ -118,7 +119,7 @@ STORE = Statement(
 )
 
 AMONG = 10_000  # the latest lines of an address
-CHANGES = 10_000  # the latest of one kind, among which those are looked for that still show
+CHANGES = 10_000  # the latest changes of one kind; the search reads no older ones
 
 OF_CLIENT = Query(
     "admin_players_of_client",
@@ -142,7 +143,10 @@ OF_CLIENT = Query(
 
 
 def _changed(event: str, column: str) -> Query[ChangedProfile]:
-    """Of a player who has done it several times, the last time counts: their later lines are found by an index."""
+    """The query for players who changed this column; of several changes by a player, the last counts.
+
+    An index finds a player's later changes.
+    """
     return Query(
         f"admin_changed_{column}",
         f"""
@@ -169,7 +173,7 @@ NAMED, PICTURED = _changed("opted in", "display_name"), _changed("avatar changed
 
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
-    """Store what happened, but for what happened to players who are gone, and no more of a day than DAILY_MAX."""
+    """Store events, except those of players who no longer exist, and at most DAILY_MAX of a kind, player and day."""
     happened = [each.happened for each in occurrences]
     await statements.run(
         STORE,
@@ -183,7 +187,7 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
     )
 
 
-# The oldest rows have the lowest ids, but for seconds. Whatever is too young among the oldest ends the search.
+# The rows with the lowest ids are the oldest, within seconds. So a round that meets a younger row deletes no further.
 @count("""
     DELETE FROM account_history WHERE id IN (
         SELECT id FROM (SELECT id, happened_at FROM account_history ORDER BY id LIMIT $2::int) AS oldest
@@ -191,7 +195,7 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
     ) RETURNING true
     """)
 async def prune(*, days: int, most: int) -> int:
-    """Delete up to `most` rows that are older than this; returns how many."""
+    """Delete up to `most` rows older than this many days; return their number."""
 
 
 @many(
@@ -203,15 +207,15 @@ async def prune(*, days: int, most: int) -> int:
     row=HistoryLine,
 )
 async def of_player(user_id: str, *, before: int = LAST_NUMBER, most: int) -> list[HistoryLine]:
-    """Up to `most` lines of what happened to a player, before that of this number, the last first."""
+    """Up to `most` lines of a player's history with numbers below `before`, latest first."""
 
 
 async def of_client(
     statements: Statements, client: str, *, most: int, before: ListPosition | None = None
 ) -> list[Visitor]:
-    """Up to `most` players to whom something happened from this address, for the last time before this, the last first.
+    """Up to `most` players with events from this address, by the time of the latest, latest first.
 
-    The latest AMONG lines of the address count.
+    `before` continues a list. Only the latest AMONG lines of the address count.
     """
     return await statements.many(OF_CLIENT, client, *(before or END), most)
 
@@ -219,9 +223,9 @@ async def of_client(
 async def changed(
     statements: Statements, event: Change, *, most: int, before: int = LAST_NUMBER
 ) -> list[ChangedProfile]:
-    """Up to `most` players who did this before, and still have what they chose, the last first.
+    """Up to `most` players who made this change and still show its result, latest first.
 
-    The CHANGES latest of these are looked at.
+    Only the latest CHANGES changes before the line `before` are searched.
     """
     query = NAMED if event == "opted in" else PICTURED
     return await statements.many(query, before, most)
@@ -236,7 +240,7 @@ async def changed(
     row=int,
 )
 async def end_of_changes(event: Change, before: int) -> int | None:
-    """The number of the last line at which `changed` looks, if there are as many."""
+    """The number of the last line that `changed` searches; None if there are fewer than CHANGES."""
 
 
 @many(
@@ -251,4 +255,4 @@ async def end_of_changes(event: Change, before: int) -> int | None:
     row=RegisteredPlayer,
 )
 async def registered(*, before: int = LAST_NUMBER, most: int) -> list[RegisteredPlayer]:
-    """Up to `most` players who registered before, and where they came from, the last first."""
+    """Up to `most` new players and the addresses of their registrations, latest first."""

@@ -1,4 +1,4 @@
-"""What the pages for players show of what is stored: docs/pages.md "How a page is made"."""
+"""The stored data that pages for players show: docs/pages.md "How a page is made"."""
 
 from datetime import date
 from operator import attrgetter
@@ -46,10 +46,10 @@ PLAYER = Query(
     row=nested(ReplayData, converted(SharedReplay, time_seconds=Raw, final_score=Raw), VerdictAnswer),
 )
 async def replay(replay_id: str) -> ReplayData | None:
-    """A replay and the verdict on it, without the moves."""
+    """A replay and its verdict, without the moves."""
 
 
-# Counts in the index, to the last rank that boards tell and no further.
+# Counts in the index, up to the last rank that boards show.
 @one(
     f"""
     SELECT $1::date <= today AS begun, $1::date < today AS over, players, best
@@ -63,11 +63,11 @@ async def replay(replay_id: str) -> ReplayData | None:
     row=DayBoard,
 )
 async def day_board(day: date, board: str) -> DayBoard:
-    """What is known of a day and its board."""
+    """The state of a day and its board."""
 
 
 async def player(statements: Statements, username: str) -> PlayerPage | None:
-    """A player and the newest of their listed replays; None without any."""
+    """A player with the newest listed replays; None if there are none."""
     found = await statements.many(PLAYER, username, *paging.END)
     if not found:
         return None

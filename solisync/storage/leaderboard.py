@@ -1,4 +1,4 @@
-"""The leaderboard, an entry for each player who ever opted in, visible or not: docs/protocol.md "The leaderboard"."""
+"""The leaderboard, with an entry for each player who ever opted in: docs/protocol.md "The leaderboard"."""
 
 from datetime import datetime
 
@@ -8,8 +8,8 @@ from ..postgres.transaction import Transaction
 from ..rules.boards import OWN
 from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 
-# The limit is not a parameter: a plan without it would expect to read a tenth of the table, and sort. The subquery is
-# no EXISTS, for which the planner may read all evidence into a hash table.
+# The limit is not a parameter: without a constant, the planner expects to read and sort a tenth of the table. The
+# subquery isn't an EXISTS, because for that the planner may read all evidence into a hash table.
 VERIFIED = f"""(
         SELECT true FROM board_evidence AS own
         WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
@@ -59,10 +59,10 @@ OPT_IN = Statement(
     row=Entry,
 )
 async def top() -> list[Entry]:
-    """The best visible entries, best first, up to ENTRIES."""
+    """Up to ENTRIES visible entries, best first."""
 
 
-# A row for each player, also without an entry.
+# Returns a row for every player, with or without an entry.
 @maybe(
     """
     SELECT coalesce(visible, false) AS visible, display_name, best_score, best_time_secs
@@ -71,11 +71,11 @@ async def top() -> list[Entry]:
     row=OwnEntry,
 )
 async def own(user_id: str) -> OwnEntry | None:
-    """The player's own entry, visible or not; None when there is no such player."""
+    """The player's own entry, visible or not; None if the player doesn\'t exist."""
 
 
-# Returns a row whenever there is such a player, entry or not. Their row is locked first, because a trigger corrects
-# the boards.
+# Returns a row for every player who exists, with or without an entry. The player's row is locked first, because a
+# trigger corrects the boards.
 @found("""
     WITH player AS (
         SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
@@ -85,24 +85,24 @@ async def own(user_id: str) -> OwnEntry | None:
     SELECT true FROM player
     """)
 async def opt_out(user_id: str) -> bool:
-    """Hide the player's entry, keeping its bests; False when there is no such player."""
+    """Hide the player's entry, keeping its bests; False if the player doesn\'t exist."""
 
 
 async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
-    """Make the player's entry visible under this name, improved by these bests. Needs a lock of the player's row."""
+    """Show the player's entry under this name, improved by these bests. Needs the lock of the player's row."""
     await transaction.run(OPT_IN, user_id, display_name, bests.score, bests.seconds, now)
 
 
 def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, ...]:
-    """Improve the player's entry by these bests; no step without any. Needs a lock of the player's row."""
+    """Improve the player's entry by these bests; no steps without them. Needs the lock of the player's row."""
     return () if bests is None else ((IMPROVE, user_id, bests.score, bests.seconds, now),)
 
 
 @execute("UPDATE leaderboard SET visible = $2::boolean WHERE user_id = $1::uuid")
 async def show(user_id: str, visible: bool) -> None:
-    """Show or hide the player's entry. Needs a lock of the player's row."""
+    """Show or hide the player's entry. Needs the lock of the player's row."""
 
 
 @execute("UPDATE leaderboard SET display_name = $2::text, recorded_at = clock_timestamp() WHERE user_id = $1::uuid")
 async def name(user_id: str, display_name: str) -> None:
-    """Give the player's entry another name. Needs a lock of the player's row."""
+    """Rename the player's entry. Needs the lock of the player's row."""

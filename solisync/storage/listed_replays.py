@@ -10,7 +10,7 @@ from ..rules.leaderboard import ENTRIES
 from ..rules.queries import ListPosition
 from .paging import END
 
-AMONG = 4_000  # the newest replays, or a player's
+AMONG = 4_000  # only the newest replays, of all players or of one, are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class SameGame:
     received_at: datetime
 
 
-# Verdicts are looked up one by one (a subquery with a LIMIT is not joined in another way): however many there are, no
-# more are read than replays are looked at.
+# Verdicts are looked up one by one, because PostgreSQL joins a subquery with a LIMIT in no other way. So it reads only
+# the verdicts of the replays that are searched.
 _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
         coalesce(status, 'pending') AS verdict, reason,
@@ -71,7 +71,7 @@ _SHOWN = f"""
 """  # noqa: S608
 
 _ALL = ("(received_at, id) < ($4::timestamptz, $5::uuid)", "received_at DESC, id DESC")
-# So that no other index than that of the player fits, as in own_replays.
+# The comparisons fit the index of one player's replays alone, as in own_replays.
 _OF_PLAYER = (
     "(user_id, received_at, id) < ($6::uuid, $4::timestamptz, $5::uuid) AND user_id >= $6::uuid",
     "user_id DESC, received_at DESC, id DESC",
@@ -87,8 +87,8 @@ _END = f"""
 END_OF_NEWEST = Query("admin_end_of_newest_replays", _END.format(*_ALL), prepared=False, row=ListPosition)
 END_OF_PLAYER = Query("admin_end_of_replays_of_player", _END.format(*_OF_PLAYER), prepared=False, row=ListPosition)
 
-# Version 1.0.0 stored exponents of any size, which PostgreSQL may refuse. A number of at most 64 characters and 2^53
-# whose exponent has four digits is about 0, and so is not the score of an entry.
+# Version 1.0.0 stored exponents of any size, which PostgreSQL may refuse. A number of at most 64 characters and at most
+# 2^53 whose exponent has four digits is about 0, and so is not the score of an entry.
 SCORE = "CASE WHEN final_score !~ '[eE][+-]?0*[1-9][0-9]{3}' THEN floor(final_score::numeric) END"
 
 
@@ -101,9 +101,9 @@ async def page(
     held: bool = False,
     before: ListPosition | None = None,
 ) -> list[FoundReplay]:
-    """Up to `most` replays, of this player, with this verdict, those that are `held`; older than this, newest first.
+    """Up to `most` replays older than `before`, newest first; optionally of one player, with one verdict, or `held`.
 
-    The newest AMONG of those that are older are looked at.
+    Only the newest AMONG of the older replays are searched.
     """
     wanted = (verdict, held, most, *(before or END))
     if user_id is None:
@@ -114,7 +114,7 @@ async def page(
 async def end_of_page(
     statements: Statements, *, user_id: str | None = None, before: ListPosition | None = None
 ) -> ListPosition | None:
-    """The last replay at which `page` looks, if there are as many."""
+    """The last replay that `page` searches; None if there are fewer than AMONG."""
     place = (None, None, None, *(before or END))
     if user_id is None:
         return await statements.maybe(END_OF_NEWEST, *place)
@@ -144,10 +144,10 @@ async def end_of_page(
     row=UnprovedEntry,
 )
 async def unproved() -> list[UnprovedEntry]:
-    """Those first entries of the leaderboard whose best score no replay proves, the newest first."""
+    """The entries among the first ENTRIES of the leaderboard whose best score no replay proves, newest first."""
 
 
-# The order of the board leads to the replays of the same score.
+# The order of the board finds replays with the same score.
 @many(
     """
     SELECT other.replay_id, username, other.received_at
@@ -164,4 +164,4 @@ async def unproved() -> list[UnprovedEntry]:
     row=SameGame,
 )
 async def same_game(replay_id: str) -> list[SameGame]:
-    """Replays of other players on the board of the same deal, with the same moves, the oldest first."""
+    """Other players' replays on the board of the same deal with the same moves, oldest first."""

@@ -1,4 +1,4 @@
-"""The replays of one player: listed page by page, unlisted, deleted; docs/protocol.md "Replays"."""
+"""A player's replays: listing them page by page, hiding and deleting them (docs/protocol.md "Replays")."""
 
 from dataclasses import dataclass
 from operator import attrgetter
@@ -15,7 +15,7 @@ from .rows import converted
 
 @dataclass(frozen=True, slots=True)
 class ListedOrHeld:
-    """Whether the player has such a replay, whether it was to be listed and is held by an operator, or has changed."""
+    """The result of `set_listed`; `held`: it was to be listed, but an operator holds it."""
 
     exists: bool
     held: bool
@@ -24,7 +24,7 @@ class ListedOrHeld:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Whether the player had such a replay, and whether it was listed."""
+    """The result of `delete`: whether the player had the replay, and whether it was listed."""
 
     existed: bool
     was_listed: bool
@@ -40,9 +40,9 @@ _SHOWN = f"""
 def _page(condition: str) -> str:
     """SQL for a page of replays of the player in `users`.
 
-    A nested loop over one player, which keeps the order of the index without being asked to sort. An equality in the
-    place of both comparisons would allow the order of replays_recent as well, and that index leads past everybody's.
-    The limit is not a parameter: a plan without it would expect to read a tenth of the replays, and sort.
+    A nested loop over one player keeps the order of the index, without a sort. An equality instead of the two
+    comparisons would also fit the index replays_recent, which leads past the replays of all players. The limit is not a
+    parameter: without a constant, the planner expects to read and sort a tenth of the replays.
     """
     return f"""LATERAL (
         SELECT id, seed, draw_mode, mode, time_seconds, final_score, recorded_at, received_at, unlisted, size
@@ -58,7 +58,7 @@ LIST = Query(
     row=converted(OwnReplay, **NUMBERS),
 )
 
-# By an index of those that are listed: however many a player has unlisted, nobody reads past them.
+# Uses an index of listed replays, and so never reads past unlisted ones.
 LISTED = Query(
     "listed_replays_of_player",
     f"""
@@ -68,8 +68,8 @@ LISTED = Query(
     row=converted(Recent, **NUMBERS),
 )
 
-# In both, the player's row is locked first, as by everything that writes rows of a player; without it, no row comes
-# back. An id that is null is nobody's.
+# This statement and `set_listed` lock the player's row first, like all statements that write a player's rows. Without
+# that row they return nothing. A null id matches no replay.
 DELETE = Query(
     "delete_own_replay",
     """
@@ -85,13 +85,13 @@ DELETE = Query(
     row=Deleted,
 )
 
-# A trigger keeps what is held unlisted, also what has been held since this statement began. In `unlisted` of what is
-# held, false is what the player has hidden.
+# A trigger keeps held replays unlisted, even those held since this statement began. While a replay is held, `unlisted =
+# false` means that its player has hidden it.
 _UNLISTED = "CASE WHEN replays.held THEN unlisted AND $3::boolean WHEN NOT $3::boolean THEN true END"
 
 
 async def page(statements: Statements, user_id: str, before: ListPosition | None) -> list[OwnReplay] | None:
-    """The player's replays that are older than `before`, newest first, up to RECENT_MAX + 1; None without a player."""
+    """Up to RECENT_MAX + 1 of the player's replays older than `before`, newest first; None without a player."""
     rows = await statements.run(LIST, user_id, *(before or paging.END))
     if not rows:
         return None
@@ -99,16 +99,16 @@ async def page(statements: Statements, user_id: str, before: ListPosition | None
 
 
 async def listed_page(statements: Statements, username: str, before: ListPosition | None) -> list[Recent]:
-    """Those listed replays of a player that are older than `before`, newest first, up to RECENT_MAX + 1.
+    """Up to RECENT_MAX + 1 of a player's listed replays older than `before`, newest first.
 
-    None of a player who is suspended.
+    The list is empty for a suspended player.
     """
     rows = await statements.run(LISTED, username, *(before or paging.END))
     return sorted(LISTED.values(rows), key=_order, reverse=True)
 
 
 async def delete(statements: Statements, user_id: str, replay_id: str | None) -> Deleted | None:
-    """Delete a replay of the player, whose charge is free again; None without the player."""
+    """Delete a replay of the player, which frees its part of the quota; None without a player."""
     return await statements.maybe(DELETE, user_id, replay_id)
 
 
@@ -131,4 +131,4 @@ async def delete(statements: Statements, user_id: str, replay_id: str | None) ->
     row=ListedOrHeld,
 )
 async def set_listed(user_id: str, replay_id: str | None, listed: bool) -> ListedOrHeld | None:
-    """Show a replay of the player on public lists, unless it is held, or take it off them; None without the player."""
+    """List a replay of the player unless it is held, or unlist it; None without a player."""

@@ -1,4 +1,4 @@
-"""Players for operators: listed, found by their names, or by what restricts them: docs/administration.md "Players"."""
+"""Players for operators, listed or found by name or by restriction: docs/administration.md "Players"."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from ..rules.shapes import NIL
 from . import paging
 
 MOST = 50  # players found
-PAGE = 16_000  # names among which a part is looked for at once: 40 ms at most
-PAUSE = 3  # a search waits so many times as long as a page took, which leaves players most of the processor
+PAGE = 16_000  # names that one statement searches for a part of a name: 40 ms at most
+PAUSE = 3  # the pause after a page, in times of its duration: it leaves players most of the processor
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPlayer:
-    """A line in the list of players; `avatar` is its extension, `bytes` what replays and avatar take.
+    """A line in the list of players; `avatar` is its extension, `bytes` counts replays and avatar.
 
-    `used_at` is when one of the live sessions was last begun or refreshed.
+    `used_at` is the latest login or refresh of a live session.
     """
 
     id: str
@@ -37,7 +37,7 @@ class ListedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayer:
-    """A player, with the name on the leaderboard and the beginning of a suspension or lock."""
+    """A player, with the name on the leaderboard, and when a suspension or lock began."""
 
     username: str
     id: str
@@ -49,21 +49,22 @@ class FoundPlayer:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Up to PAGE names that were looked through, the last of them, and the first players among them with the part.
+    """Up to PAGE searched names: the last of them, and the first players whose names have the part.
 
-    Names on the leaderboard are in the order of the ids of their players, and the last is an id.
+    Names on the leaderboard are ordered by the ids of their players, so there `last` is an id.
     """
 
     last: str | None
     ids: list[str]
 
 
-# In a username no character comes after "~". A player who was never counted for the quota has no row in replay_usage.
+# "~" sorts after every character of a username. A player who was never counted for the quota has no row in
+# replay_usage.
 _CHOSEN = "username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz"
 _USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
 _COUNTED = "(SELECT coalesce(sum(replay_charge(size)), 0)::bigint FROM replays WHERE user_id = users.id)"
 
-# Looks up sessions and sizes of the players of one page alone.
+# Reads sessions and sizes only for the players of one page.
 LIST = Query(
     "list_players",
     f"""
@@ -82,7 +83,7 @@ LIST = Query(
 def by_name(
     statements: Statements, *, prefix: str, since: datetime, size: int = paging.PAGE
 ) -> AsyncIterator[list[ListedPlayer]]:
-    """The players who registered at `since` or later, whose names begin with `prefix`, by name, in pages of `size`."""
+    """The players who registered at `since` or later with names that begin with `prefix`, by name, `size` to a page."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
@@ -113,7 +114,7 @@ def by_name(
     row=ListedPlayer,
 )
 async def by(order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
-    """The first of those players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
+    """The first of the same players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
 
 
 _FOUND = """
@@ -125,7 +126,7 @@ _FOUND = """
     LEFT JOIN profile_locks ON profile_locks.user_id = users.id
 """
 
-# In the order of the index of usernames, which has all that is needed but the ids.
+# Reads in the order of the index of usernames, which has every column but the ids.
 USERNAMES = Query(
     "admin_find_in_usernames",
     """
@@ -159,7 +160,7 @@ DISPLAY_NAMES = Query(
 )
 
 
-# In a username no character comes after "~". The comparison of two columns alone would not lead into the index.
+# "~" sorts after every character of a username. The comparison of the two columns alone would not use the index.
 @many(
     f"""
     WITH found AS MATERIALIZED (
@@ -175,7 +176,7 @@ DISPLAY_NAMES = Query(
     row=FoundPlayer,
 )
 async def by_beginning(text: str, *, after: str = "", most: int) -> list[FoundPlayer]:
-    """Up to `most` players whose usernames begin so, whatever the case, by name; those who come after this name."""
+    """Up to `most` players whose usernames begin with `text` in any case, by name, from the one after `after` on."""
 
 
 @many(
@@ -184,7 +185,7 @@ async def by_beginning(text: str, *, after: str = "", most: int) -> list[FoundPl
     row=FoundPlayer,
 )
 async def by_ids(ids: list[str]) -> list[FoundPlayer]:
-    """Those players of these ids who are there."""
+    """The players with these ids, except those who no longer exist."""
 
 
 async def by_part(
@@ -197,10 +198,10 @@ async def by_part(
     seconds: float,
     after: str | None = None,
 ) -> tuple[list[FoundPlayer], str | None]:
-    """Up to `most` players with a part of the username, or of the name on the leaderboard, whatever the case.
+    """Up to `most` players with `text` in their usernames, or in their names on the leaderboard, in any case.
 
-    Also returns where to go on when there may be more: after this username, or id of a player. The search ends after
-    so many `seconds`.
+    Also returns where the next page begins, if there may be one: after this username or this player's id. The search
+    ends after this many `seconds`.
     """
     query, last = (DISPLAY_NAMES, after or NIL) if display_names else (USERNAMES, after or "")
     place = attrgetter("id" if display_names else "username")
@@ -240,5 +241,5 @@ RESTRICTED = Query(
 async def restricted(
     statements: Statements, state: str, *, most: int, before: ListPosition | None = None
 ) -> list[FoundPlayer]:
-    """Up to `most` players who are "suspended" or "locked", since before this; the last first."""
+    """Up to `most` players who have been "suspended" or "locked" since a time before `before`, latest first."""
     return await statements.many(RESTRICTED, state, *(before or paging.END), most)

@@ -1,8 +1,8 @@
-"""The sliding log behind the rate limits: for each bucket the times of its latest admitted requests.
+"""The sliding log behind the rate limits: for each bucket, the times of its latest admitted requests.
 
-A bucket holds at most as many times as its limit allows. A request is admitted when there is room, or when the oldest
-time has left the window, and then replaces that time; a refused request leaves the log as it was. All of it is one
-statement under the row's lock and on the database's clock, so any number of nodes agree.
+A bucket holds at most as many times as its limit allows. A request is admitted if there is room, or if the oldest time
+has left the window; it then replaces that time. A refused request leaves the log unchanged. One statement does all of
+this under the row's lock and on the database's clock, so all nodes agree.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from ..postgres.transaction import Statements
 
 
 def counting(bucket: str, most: str, seconds: str) -> str:
-    """The SQL that counts one request, with these parameters; its only row is what `hit` returns."""
-    # clock_timestamp() and not now(): a statement that waited for the row must not log the time it began to wait.
+    """SQL that counts one request, with these parameters; its only row is what `hit` returns."""
+    # clock_timestamp() instead of now(), because a statement that waited for the row must not log when the wait began.
     # A time in the future was logged before the clock was set back; it must not refuse requests until then.
     return f"""
     INSERT INTO rate_limits AS r (bucket, hits, admitted)
@@ -58,15 +58,15 @@ class Hit(NamedTuple):
 
 
 async def hit(statements: Statements, request: Hit) -> float | None:
-    """Count one request: None when it is admitted, else after how many seconds there is room."""
+    """Count one request; return None if it is admitted, or else the seconds until there is room."""
     (row,) = await statements.run(HIT, *request)
     wait: float | None = row[0]
     return wait
 
 
 async def prune(statements: Statements, *, windows: Mapping[str, int], most: int) -> int:
-    """Delete up to `most` buckets that admitted nothing within the window of their limit; returns how many.
+    """Delete up to `most` buckets that admitted nothing within the window of their limit; return their number.
 
-    `windows` has the seconds of each limit by its name. A limit of another version counts as the longest of them.
+    `windows` maps the name of each limit to its seconds. A limit of another version counts as the longest of them.
     """
     return len(await statements.run(PRUNE, [*windows], [*windows.values()], max(windows.values()), most))

@@ -1,6 +1,6 @@
-"""Putting replays into the queue again: old ones, those that an older engine checked, and those that an operator names.
+"""Adding replays to the queue again: old ones, those that an older engine checked, and those that an operator names.
 
-New uploads get there by a trigger. docs/verification.md "How replays get checked" has the order.
+A trigger adds new uploads. docs/verification.md "How replays get checked" describes the order.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ ENQUEUE = Query(
 )
 
 
-# What somebody deletes at this moment is skipped: else the two could wait for each other.
+# Skips replays that are being deleted; otherwise this statement and the deletion could wait for each other.
 @one(
     """
     WITH sweep AS (
@@ -59,9 +59,9 @@ ENQUEUE = Query(
     row=lambda any_left, added: added if any_left else None,
 )
 async def sweep(*, most: int) -> int | None:
-    """Look at the next page of the replays that may be without a verdict, and add those that are to the queue.
+    """Add replays without a verdict to the queue, from the next page of all replays.
 
-    How many were added; None at the end.
+    Return the number of added replays; None at the end.
     """
 
 
@@ -87,16 +87,13 @@ async def sweep(*, most: int) -> int | None:
     row=int,
 )
 async def enqueue_outdated(*, engine: int, most: int) -> int:
-    """Add replays to the queue whose verdicts by an older engine may change; returns how many were added.
-
-    These are replays that were not verified, or that were verified under an older ruleset.
-    """
+    """Queue replays whose verdicts by an older engine may change; return their number."""
 
 
 async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:
-    """Add these replays to the front of the queue, with `again` those that have a verdict too.
+    """Add these replays to the front of the queue; with `again`, even those that have a verdict.
 
-    Returns those that exist, and whether each was added.
+    Return the ids that exist, and whether each was added.
     """
     return dict(await statements.many(ENQUEUE, list(ids), again))
 
@@ -110,4 +107,4 @@ async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) ->
     prepared=False,
 )
 async def sweep_again(*, again: bool) -> None:
-    """Have all replays without a verdict checked when there is nothing else to do, with `again` the others too."""
+    """Start a check of all replays without a verdict, at the lowest priority; with `again`, of all others too."""

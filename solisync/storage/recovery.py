@@ -1,7 +1,8 @@
 """Recovery codes and reset tokens, by their digests: docs/security.md "Lost passwords".
 
-Every transaction that makes, spends or deletes them locks the player's row first, so that two at once take turns: each
-statement after that lock sees what the other has left. A new password deletes the player's reset token by a trigger.
+Every transaction that makes, spends or deletes them locks the player's row first. So two transactions take turns, and
+each statement after the lock sees what the other transaction has stored. When the password changes, a trigger deletes
+the player's reset token.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from .accounts import LOCK, Player
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The player who is to recover an account, and whether the code was theirs, and has been spent."""
+    """An attempt to recover an account: the player, and whether the code was right and is spent."""
 
     id: str
     spent: bool
@@ -44,7 +45,7 @@ REPLACE_CODES = Query(
     row=lambda made_at: made_at,
 )
 
-# A wrong code locks nothing, and so writes nothing: whoever guesses costs the player no wait.
+# A wrong code locks nothing, and so writes nothing: guesses make no other request of the player wait.
 LOCK_BY_CODE = Statement(
     "lock_by_code",
     """
@@ -103,9 +104,9 @@ PUT_TOKEN = Query(
 async def replace_codes(
     statements: Statements, user_id: str, digests: Sequence[bytes], *, verified_hash: str
 ) -> datetime | None:
-    """Replace the recovery codes of a player; returns when they were made.
+    """Replace the recovery codes of a player; return the time when they were made.
 
-    None when the password hash is no longer the one that was verified, or the player is gone.
+    None if the verified password hash has been replaced, or the player no longer exists.
     """
     verified = sha256(verified_hash.encode()).hexdigest()
     made_at: datetime | None = await statements.one(
@@ -122,28 +123,28 @@ async def replace_codes(
     row=CodesLeft,
 )
 async def codes_left(user_id: str) -> CodesLeft | None:
-    """How many recovery codes a player has; None when the player is gone."""
+    """The number of recovery codes that a player has; None if the player no longer exists."""
 
 
 async def spend_code(transaction: Transaction, username: str, digest: bytes, password_hash: str) -> Attempt | None:
-    """Spend a recovery code for a new password; None when there is no such player.
+    """Spend a recovery code for a new password; None if the player doesn't exist.
 
-    If it is spent, the player's row is locked. The player's other codes stay.
+    If the code is spent, the player's row is locked. The player's other codes stay.
     """
     lock = (LOCK_BY_CODE, username, digest)
     return await transaction.maybe(SPEND_CODE, username, digest, password_hash, first=lock)
 
 
 async def spend_token(transaction: Transaction, digest: bytes, password_hash: str) -> Player | None:
-    """Spend a reset token for a new password, and delete the player's recovery codes; None for none that is live.
+    """Spend a reset token for a new password, and delete the player's recovery codes; None if the token isn't live.
 
-    The player's row is locked then.
+    If the token is spent, the player's row is locked.
     """
     return await transaction.maybe(SPEND_TOKEN, digest, password_hash, first=(LOCK_BY_TOKEN, digest))
 
 
 async def put_token(transaction: Transaction, user_id: str, digest: bytes, lifetime: timedelta) -> datetime:
-    """Give a player, whose row is locked, a reset token instead of a former one; returns when it expires."""
+    """Give a player, whose row is locked, a reset token in place of a former one; return the time when it expires."""
     expires_at: datetime = await transaction.one(PUT_TOKEN, user_id, digest, lifetime)
     return expires_at
 
@@ -159,9 +160,9 @@ async def forget_link(user_id: str) -> None:
     )) RETURNING true
     """)
 async def prune(*, most: int) -> int:
-    """Delete up to `most` expired reset tokens; returns how many."""
+    """Delete up to `most` expired reset tokens; return their number."""
 
 
 @one("SELECT count(*) FROM reset_tokens WHERE expires_at > clock_timestamp()", row=int)
 async def count_open() -> int:
-    """How many reset tokens are live."""
+    """The number of live reset tokens."""

@@ -19,7 +19,7 @@ from .rows import converted
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The stored replay that an upload repeats, the bytes that the player is charged for, and the player's standing."""
+    """The stored replay that an upload repeats, the bytes charged to the player, and the player's standing."""
 
     repeated_id: str | None
     used_bytes: int
@@ -29,16 +29,16 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Whether holding a replay, or no longer, has changed anything, and whether it is listed now."""
+    """The result of `hold`: whether it changed anything, and whether the replay is listed now."""
 
     changed: bool
     listed: bool
 
 
-# A statement of its own, after the lock: else two uploads at once could both take the last room, or both be stored as
-# one game's. Replays are added up only for a player who has not been counted yet; afterwards a trigger keeps the number
-# Older nodes store a repeated upload again; the oldest of them counts. It is found by an aggregate:
-# with ORDER BY and LIMIT, the planner might look for it in the order of all replays of the player.
+# Runs as a separate statement after the lock: otherwise two uploads at the same time could both take the last room, or
+# both be stored as the same game. Replays are added up only for a player who has not been counted yet; afterwards a
+# trigger keeps the number. Older nodes store a repeated upload again; the oldest of them counts. An aggregate finds it:
+# with ORDER BY and LIMIT, the planner might read all replays of the player in order.
 ROOM = Query(
     "replay_room",
     """
@@ -66,7 +66,7 @@ ROOM = Query(
     ),
 )
 
-# What is stored of every replay, beside its size; and the same of many, as a table.
+# The stored columns of a replay, except its size; and the same columns of many replays, as a table.
 COLUMNS = "id, user_id, received_at, body, mode, draw_mode, final_score, time_seconds, seed, recorded_at"
 SENT = f"""
     unnest(
@@ -84,23 +84,23 @@ STORE = Statement(
     """,  # noqa: S608
 )
 
-# Version 1.0.0 stored texts of up to a megabyte. Few are left after migrations/0043.
+# Version 1.0.0 stored texts of up to a megabyte. Few of them are left after migrations/0043.
 RECORDED_AT = f"""
     CASE WHEN octet_length(recorded_at) <= {MOMENT_MAX} THEN recorded_at ELSE short_time(recorded_at) END
     AS recorded_at"""
 
 SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, {RECORDED_AT}, received_at"
-# How three of these become fields of Recent.
+# Converters for three of these columns, which become fields of Recent.
 NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
 def _newest(count: int) -> str:
-    """SQL for the newest listed replays of players who are not suspended, by their keys in a table of these.
+    """SQL for the newest listed replays of players who are not suspended, by their keys in the table public_replays.
 
     Only if that table has too few, older replays are read too (migrations/0042), in the order of their index, which
-    begins with `unlisted`. Suspended players are excluded by a subquery: for a join the planner might give up that
-    order, and it takes `IS NULL` to be rare. The number of older replays is a limit of its own, around a constant one,
-    because for a limit that is an expression the planner expects a tenth of all rows.
+    begins with `unlisted`. A subquery excludes suspended players: for a join the planner might give up that order,
+    because it takes `IS NULL` to be rare. Older replays have two limits, of which the outer one is constant: for a
+    limit that is an expression, the planner expects a tenth of all rows.
     """
     return f"""
         WITH shown AS (
@@ -119,7 +119,7 @@ def _newest(count: int) -> str:
     """  # noqa: S608
 
 
-# One by one, by their keys: a subquery with a LIMIT is joined in no other way.
+# Looks replays up one by one, by their keys: PostgreSQL joins a subquery with a LIMIT in no other way.
 _LOOKED_UP = """
     CROSS JOIN LATERAL (
         SELECT user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at FROM replays
@@ -127,7 +127,7 @@ _LOOKED_UP = """
     ) AS replay JOIN users ON users.id = user_id
 """
 
-# The newest are found first, by the index; only then are they, their players and verdicts looked up.
+# Finds the newest replays by the index first, and only then looks up the replays, players and verdicts.
 RECENT = Query(
     "recent_replays",
     f"""
@@ -139,8 +139,8 @@ RECENT = Query(
     row=converted(Recent, **NUMBERS),
 )
 
-# In the same order, so that reading ends as soon as enough are verified. The status is no join, for which the planner
-# may read all verdicts into a hash table.
+# Reads in the same order, and so stops once enough are verified. The status isn't joined, because for a join the
+# planner may read all verdicts into a hash table.
 VERIFIED = Query(
     "recent_verified_replays",
     f"""
@@ -157,20 +157,20 @@ VERIFIED = Query(
 
 
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
-    """Lock the player's row and read what an upload needs; None when they are gone."""
+    """Lock the player's row and read what an upload needs; None if the player no longer exists."""
     return await transaction.maybe(ROOM, user_id, digest, first=(LOCK, user_id))
 
 
 def storing(
     user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
 ) -> tuple[Call, ...]:
-    """Store a replay, and improve the leaderboard entry by `bests` if there are any. Needs the lock of `room`."""
+    """Store a replay, and improve the leaderboard entry by `bests` if given. Needs the lock of `room`."""
     step = (STORE, len(replay.raw), replay.digest, *_values(replay_id, user_id, now, replay))
     return (step, *improving(user_id, bests, now))
 
 
 def sent(replays: Iterable[tuple[str, str, datetime, ReceivedReplay]]) -> Iterator[list[object]]:
-    """The parameters of SENT, for one replay or more: each with its id, its player and when it was received."""
+    """The parameters of SENT for replays, each given with its id, its player and its time of receipt."""
     rows = (_values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
     return map(list, zip(*rows, strict=True))
 
@@ -186,27 +186,28 @@ def _values(
 
 
 async def recent(statements: Statements, verified: bool) -> list[Recent]:
-    """The newest replays that are listed, the newest first, up to RECENT_MAX; if so, of the `verified` ones."""
+    """Up to RECENT_MAX of the newest listed replays, newest first; with `verified`, of the verified ones."""
     query = VERIFIED if verified else RECENT
     return await statements.many(query)
 
 
 @maybe("SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
 async def fetch(replay_id: str) -> bytes | None:
-    """A replay as it was uploaded."""
+    """The bytes of a replay as uploaded; None if the replay doesn't exist."""
 
 
 @found("SELECT true FROM replays WHERE id = $1::uuid")
 async def exists(replay_id: str) -> bool:
-    """Whether there is such a replay."""
+    """Return whether the replay exists."""
 
 
 @maybe("SELECT user_id FROM replays WHERE id = $1::uuid", row=str)
 async def owner(replay_id: str) -> str | None:
-    """The id of the player who uploaded a replay; None when there is no such replay."""
+    """The id of the player who uploaded a replay; None if the replay doesn't exist."""
 
 
-# What is no longer held is listed, unless its player has hidden it, which is false in `unlisted` while it is held.
+# A replay that is no longer held is listed, unless its player has hidden it. While a replay is held, `unlisted = false`
+# means that its player has hidden it.
 @maybe(
     """
     WITH changed AS (
@@ -223,7 +224,7 @@ async def owner(replay_id: str) -> str | None:
     row=Held,
 )
 async def hold(replay_id: str, held: bool) -> Held | None:
-    """Take a replay off the lists for as long as it is `held`, or list it again unless its player has hidden it.
+    """Hold a replay, which unlists it, or release it, which lists it again unless its player has hidden it.
 
-    Needs a lock of the player's row. None when there is no such replay.
+    Needs the lock of the player's row. None if the replay doesn't exist.
     """

@@ -1,6 +1,6 @@
-"""Whom the service keeps out, and from what: suspensions, cutoffs of access tokens, locks; docs/moderation.md.
+"""Restrictions of players: suspensions, cutoffs of access tokens, and profile locks (docs/moderation.md).
 
-Changes need the lock of the player's row, and end in the transaction that records the act.
+Changes need the lock of the player's row. The transaction that makes them also records the act.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .rows import nested, optional
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """A player's suspension; `was_visible`: the entry on the leaderboard will be visible again, `ended`: it is over."""
+    """A suspension; with `was_visible`, the leaderboard entry will be visible again; with `ended`, it is over."""
 
     until: datetime | None
     message: str | None
@@ -27,9 +27,9 @@ class Suspension:
 
 @dataclass(frozen=True, slots=True)
 class RestrictionSet:
-    """Everybody who is suspended, with `untils` and `messages`, and who is cut off, with the cutoffs; in columns.
+    """All suspended players, with `untils` and `messages`, and all players with cutoffs of access tokens, in columns.
 
-    All columns are None where `number` is the one that is known already.
+    All columns are None if `number` is the known one.
     """
 
     number: int
@@ -54,7 +54,7 @@ HIDE = Statement(
     "admin_hide_suspended",
     "UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible",
 )
-# Two statements on purpose: while there is a suspension, a trigger lets no entry become visible.
+# These are two statements on purpose: while a suspension exists, a trigger keeps the entry hidden.
 LIFT = Query(
     "lift_suspension",
     "DELETE FROM suspensions WHERE user_id = $1::uuid RETURNING was_visible",
@@ -88,7 +88,8 @@ ACTS = Query(
 )
 
 
-# One statement, so that all of it is of one moment; without a row of the number, nothing has ever been restricted.
+# One statement, so that all values are of the same moment. Without a row in restriction_number, nothing was ever
+# restricted.
 @one(
     """
     SELECT number, suspended, untils, messages, cut_off, cutoffs
@@ -105,7 +106,7 @@ ACTS = Query(
     row=RestrictionSet,
 )
 async def load(known: int) -> RestrictionSet:
-    """The number of the restrictions, and all of them unless the number is `known`."""
+    """The number of the restrictions, and all of them unless that number is `known`."""
 
 
 @maybe(
@@ -116,38 +117,38 @@ async def load(known: int) -> RestrictionSet:
     row=Suspension,
 )
 async def suspension(user_id: str) -> Suspension | None:
-    """The suspension of a player, if they are suspended."""
+    """The suspension of a player; None if the player isn't suspended."""
 
 
 @one("SELECT EXISTS (SELECT FROM profile_locks WHERE user_id = $1::uuid)", row=bool)
 async def is_locked(user_id: str) -> bool:
-    """Whether a player may not change what others see of them."""
+    """Return whether the profile of a player is locked."""
 
 
 async def moderation(statements: Statements, user_id: str) -> ExportedModeration:
-    """What operators have done to a player; nothing when they are gone."""
+    """The restrictions of a player, and the acts on the player; nothing if the player no longer exists."""
     suspension, locked_since, access_cutoff = await statements.maybe(RESTRICTIONS, user_id) or (None, None, None)
     acts = await statements.many(ACTS, user_id)
     return ExportedModeration(suspension, locked_since, access_cutoff, acts)
 
 
 def suspending(user_id: str, *, until: datetime | None, message: str | None) -> tuple[Call, ...]:
-    """Suspend a player who is not: off the boards, and without sessions and a reset link."""
+    """Steps that suspend a player: they hide the entry and end the sessions and the reset link."""
     return ((SUSPEND, user_id, until, message), (HIDE, user_id), (REVOKE, user_id), forget_link.call(user_id))
 
 
 @execute("UPDATE suspensions SET until = $2::timestamptz, message = $3::text WHERE user_id = $1::uuid")
 async def change(user_id: str, *, until: datetime | None, message: str | None) -> None:
-    """Give a suspension another end and message."""
+    """Change the end and the message of a suspension."""
 
 
 @execute("UPDATE suspensions SET was_visible = $2::boolean WHERE user_id = $1::uuid")
 async def show_later(user_id: str, visible: bool) -> None:
-    """Decide whether the entry of a suspended player is visible afterwards."""
+    """Set whether a suspended player's entry will be visible after the suspension."""
 
 
-# The greatest `exp` that a token may have by now. That of a node whose clock is fast is among the player's last ones;
-# no other token can be issued meanwhile.
+# The cutoff is the greatest `exp` that any of the player's tokens may have. A node whose clock is fast may have issued
+# a later one, which is among the player's recorded values. No token can be issued while this statement runs.
 @execute("""
     INSERT INTO access_cutoffs AS known (user_id, cutoff)
     SELECT id, greatest(
@@ -158,12 +159,12 @@ async def show_later(user_id: str, visible: bool) -> None:
     ON CONFLICT (user_id) DO UPDATE SET cutoff = greatest(known.cutoff, excluded.cutoff)
     """)
 async def cut_off(user_id: str, *, lifetime: int) -> None:
-    """Refuse every access token that has been issued to the player; such tokens live for this many seconds."""
+    """Refuse every access token issued to the player so far; such tokens live for this many seconds."""
 
 
 @execute("INSERT INTO profile_locks (user_id, since) VALUES ($1::uuid, clock_timestamp())")
 async def lock(user_id: str) -> None:
-    """Lock the profile of a player, which is not locked."""
+    """Lock the profile of a player, which must not be locked."""
 
 
 @execute("DELETE FROM profile_locks WHERE user_id = $1::uuid")
@@ -172,12 +173,12 @@ async def unlock(user_id: str) -> None:
 
 
 async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
-    """End a suspension; returns the steps that show again what was visible."""
+    """End a suspension; return the steps that restore visibility."""
     was_visible = await transaction.one(LIFT, user_id)
     return ((UNCOVER, user_id),) if was_visible else ()
 
 
-# Whether a token may count that a cutoff would end: always where there is none.
+# True if a valid token may exist that a new cutoff would refuse; so always without a cutoff.
 @one(
     """
     SELECT NOT EXISTS (
@@ -189,12 +190,12 @@ async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
     row=bool,
 )
 async def is_uncut(user_id: str) -> bool:
-    """Whether an access token may have been issued to the player that no cutoff refuses."""
+    """Return whether the player may have an access token that no cutoff refuses."""
 
 
 @many("SELECT user_id FROM suspensions WHERE until <= (SELECT clock_timestamp()) ORDER BY until LIMIT $1::int", row=str)
 async def expired(*, most: int) -> list[str]:
-    """The players whose suspension is over, up to so many."""
+    """Up to `most` players whose suspensions have ended."""
 
 
 @count("""
@@ -205,4 +206,4 @@ async def expired(*, most: int) -> list[str]:
     ) RETURNING true
     """)
 async def prune(*, most: int) -> int:
-    """Forget up to so many cutoffs that no token can be below any more; returns how many."""
+    """Delete up to `most` cutoffs that are older than any live token; return their number."""

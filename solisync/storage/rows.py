@@ -1,4 +1,4 @@
-"""Functions that make values of the columns of rows, for queries and their parameters."""
+"""Functions that build values from the columns of rows, and parameters of queries."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) -> Callable[..., T]:
-    """Like `shape`, but the columns that are named here are converted first; NULL stays None."""
+    """Return `shape` with the named columns converted first; NULL stays None."""
     names = list(signature(shape).parameters)
     places = [(names.index(name), convert) for name, convert in converters.items()]
 
@@ -28,7 +28,7 @@ def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) ->
 
 
 def nested(make: Callable[..., T], *shapes: Callable[..., object]) -> Callable[..., T]:
-    """Makes a value of several others: `shapes` share the columns of a row, in their order."""
+    """Return a function that passes the columns of a row to `shapes`, in order, and their values to `make`."""
     columns_of = [list(signature(shape).parameters.values()) for shape in shapes]
 
     def made(*columns: Any) -> T:
@@ -41,7 +41,7 @@ def nested(make: Callable[..., T], *shapes: Callable[..., object]) -> Callable[.
 
 
 def optional(shape: Callable[..., T]) -> Callable[..., T | None]:
-    """Like `shape`, but None where the first column is NULL."""
+    """Return `shape`, except that the result is None if the first column is NULL."""
 
     @wraps(shape, updated=())
     def make(*columns: Any) -> T | None:
@@ -56,10 +56,10 @@ def id_set(rows: Iterable[Row]) -> set[str]:
 
 
 def encoded(text: str | None) -> bytes | None:
-    """A column of type text as UTF-8; NULL stays None."""
+    """A text column as UTF-8; NULL stays None."""
     return None if text is None else text.encode()
 
 
 def number(value: int | None) -> str | None:
-    """A number as an element of a text array, in which the driver can also put NULL."""
+    """A number for a text array, in which the driver can also put NULL."""
     return None if value is None else str(value)

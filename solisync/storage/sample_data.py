@@ -1,4 +1,4 @@
-"""Storing made-up players and replays, many in a statement (docs/administration.md "`solisync seed`")."""
+"""Storing sample players and replays, many in a statement (docs/administration.md "`solisync seed`")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from ..rules.sample_data import SeededPlayer
 from .replays import COLUMNS, SENT, sent
 from .rows import number
 
-PREFIX = "seeded_"  # a username is this and the number of the player, from 1 on
+PREFIX = "seeded_"  # a sample player's username is this prefix and a number from 1 on
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """How many players there are that are not made up, and the greatest number of one that is."""
+    """The number of real players, and the greatest number of a sample player."""
 
     players: int
     last_made: int
@@ -62,7 +62,7 @@ REPLAYS = Statement(
 
 
 class NewPlayer(NamedTuple):
-    """A player to store."""
+    """A sample player to store."""
 
     id: str
     number: int
@@ -70,7 +70,7 @@ class NewPlayer(NamedTuple):
 
 
 class NewReplay(NamedTuple):
-    """A replay to store."""
+    """A sample replay to store."""
 
     id: str
     user_id: str
@@ -78,7 +78,7 @@ class NewReplay(NamedTuple):
     replay: ReceivedReplay
 
 
-# Players whose names don't say that they are made up, and the greatest number among the others.
+# Counts players whose names don't have the form of sample players, and finds the greatest number among the others.
 @one(
     f"""
     SELECT count(*) FILTER (WHERE made IS NULL) AS players, coalesce(max(made), 0) AS last_made
@@ -88,11 +88,11 @@ class NewReplay(NamedTuple):
     row=Present,
 )
 async def present() -> Present:
-    """The players that the database has already."""
+    """The players that are already in the database."""
 
 
 async def store_players(transaction: Transaction, players: Sequence[NewPlayer], password_hash: str) -> None:
-    """Store players, all with one password."""
+    """Store sample players, all with the same password."""
     ids = [player.id for player in players]
     names = [f"{PREFIX}{player.number}" for player in players]
     seen = [player for player in players if player.made.display_name is not None]
@@ -111,5 +111,5 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
 
 
 async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
-    """Store replays."""
+    """Store sample replays."""
     await statements.run(REPLAYS, *sent(replays))

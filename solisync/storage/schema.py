@@ -1,4 +1,4 @@
-"""Which migrations the database has; solisync.postgres.migrate applies them."""
+"""The migrations that the database has; solisync.postgres.migrate applies them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,8 +7,8 @@ from ..postgres.declared import many, one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 
-# The lock of a row is a write: it is refused by a standby, goes to the log, and its commit waits for whatever commits
-# wait for. It leaves nothing to be vacuumed, and those who share a lock don't wait for each other.
+# Locking a row is a write: a standby refuses it, it goes to the log, and its commit waits for whatever commits wait
+# for. It leaves nothing to vacuum, and shared locks don't wait for each other.
 LOCK_LATEST = Query(
     "lock_latest_migration", "SELECT number FROM schema_migrations ORDER BY number DESC LIMIT 1 FOR KEY SHARE", row=int
 )
@@ -31,19 +31,19 @@ class AppliedMigration:
     row=AppliedMigration,
 )
 async def applied() -> list[AppliedMigration]:
-    """All migrations that were applied, the last first."""
+    """All applied migrations, latest first."""
 
 
 @one("SELECT coalesce(max(number), 0) FROM schema_migrations", prepared=False, row=int)
 async def latest() -> int:
-    """The number of the newest migration that was applied, in a database that has the table of migrations."""
+    """The number of the newest applied migration, in a database that has the table of migrations."""
 
 
 async def lock_latest(statements: Statements) -> int:
-    """Like `latest`, with a commit that waits for all that the commits of players wait for."""
+    """Return the same as `latest`, with a commit that waits for everything that players' commits wait for."""
     return await statements.maybe(LOCK_LATEST) or 0
 
 
 async def number(statements: Statements) -> int:
-    """The number of the newest migration in any database; 0 when there is none."""
+    """The number of the newest migration in any database; 0 without one."""
     return await latest(statements) if await statements.one(EXISTS) else 0

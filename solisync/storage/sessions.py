@@ -1,7 +1,8 @@
-"""Sessions: each is the row of its refresh token, replaced when that is spent; docs/security.md "Tokens and sessions".
+"""Sessions, each stored as the row of its refresh token: docs/security.md "Tokens and sessions".
 
-Every statement that inserts a refresh token locks the player's row first. A password reset and a deletion lock it too,
-so a session is either older than they are, and removed by them, or finds the new password or no player.
+A refresh replaces the row. Every statement that inserts a refresh token locks the player's row first, as do a password
+reset and a deletion. So a session either is older than they are and is deleted by them, or finds the new password or no
+player.
 """
 
 from dataclasses import dataclass
@@ -16,21 +17,21 @@ from .accounts import LOCK
 from .rate_limits import Hit, counting
 
 MOST = 100  # live sessions of a player
-TOKENS_MAX = 57  # of a player within 60 seconds, of 61 free values of `exp`; logins may take the last ones
+TOKENS_MAX = 57  # of a player in 60 seconds, for which 61 values of `exp` are free; logins may take the last ones
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """`exp` of the access token of a new session, and whether another session has ended for it."""
+    """The `exp` of a new session's access token, and whether an older session was ended to make room."""
 
     access_expiry: int
     ended: bool
 
 
-# The row must still hold the hash that was verified: a reset may have committed while bcrypt ran. It is compared by a
-# digest, because a statement's parameters are in its text, which the server may log or show to others.
+# The row must still hold the hash that was verified, because a reset may have committed while bcrypt ran. The statement
+# compares a digest, because its text contains its parameters, and the server may log or show that text.
 #
-# It runs after LOCK, in one round trip: only so does it see all sessions that were begun before.
+# The statement runs after LOCK, in the same round trip, and so sees all sessions that began before.
 BEGIN_SESSION = Query(
     "begin_session",
     f"""
@@ -58,29 +59,30 @@ BEGIN_SESSION = Query(
     row=Begun,
 )
 
-# One statement, because the data flow fixes the order that matters: `player` is locked before a row of
-# refresh_tokens reaches the DELETE, and pruning starts only once that DELETE has found its row and then waits for no
-# lock. Of any number of these with one jti, exactly one deletes the row; the others find it gone. What is free for
-# `exp` is chosen from the newest version of the player's row, as the lock has found it, and only if the token is live.
+# This is one statement, because its data flow fixes the order that matters. `player` is locked before a row of
+# refresh_tokens reaches the DELETE. Pruning starts only once that DELETE has found its row, and then waits for no lock.
+# Of any number of these statements with the same jti, exactly one deletes the row. A free `exp` is chosen from the
+# newest version of the player's row, as the lock has found it, and only if the token is live.
 #
-# Pruning names rows by ctid, which can't change under the lock: it costs what it deletes, where "jti IN (…)" may be
-# planned as a scan of the whole table or as a subquery that is run, and locks more, for every row. Oldest first, so
-# that the index is used even before the table was first analyzed.
+# Pruning names rows by ctid, which can't change under the lock, so it costs only what it deletes. "jti IN (…)" may be
+# planned as a scan of the whole table, or as a subquery that runs, and locks more rows, for every row. The ORDER BY
+# makes the planner use the index even before the table was first analyzed.
 #
-# The planner doesn't know that next to nothing has expired. Without a lower bound it expects a third of the table, with
-# one a two-hundredth, and so takes the index also where the table is small. There, it may still plan `pruned` as a scan
-# of the whole table, which EXISTS then skips. With a thousand sessions this saves a third of the statement.
+# The planner doesn't know that next to nothing has expired. Without a lower bound it expects a third of the table; with
+# one it expects a two-hundredth, and so uses the index for a small table too. There, it may still plan `pruned` as a
+# scan of the whole table, which EXISTS then skips. With a thousand sessions this saves a third of the statement.
 #
-# What is pruned has expired by the database's clock too: the clock of a node may be a month ahead. In a subquery,
-# because clock_timestamp() is volatile, and the index is not used for what might differ from row to row.
+# Pruned tokens must have expired by the database's clock too, because a node's clock may be a month ahead. The time is
+# in a subquery: clock_timestamp() is volatile, and PostgreSQL uses no index for a value that might differ from row to
+# row.
 #
-# Refreshes leave the last free seconds for `exp` to logins, because a thief who refreshes without end would keep the
-# player out. A refresh that is one too many finds every second taken.
+# Refreshes leave the last free values of `exp` to logins. Otherwise a thief who refreshes without end would keep the
+# player out. A refresh beyond that finds every second taken.
 #
 # Fast path: replaces a statement before this one that counts the request, a round trip, see docs/performance.md. The
-# row of the limit is locked first and until the commit. The only other statement that locks such a row and a player's
-# deletes an account, and takes rows of that player, not of an address: so there is no deadlock. A statement that fails
-# has counted nothing.
+# row of the limit is locked first and until the commit. Only the deletion of an account also locks such a row and a
+# player's, and it takes the rows of that player's limits, not of an address. So the two can't deadlock. A statement
+# that fails has counted nothing.
 ROTATE = Statement(
     "rotate_session",
     f"""
@@ -121,7 +123,7 @@ ROTATE = Statement(
     """,  # noqa: S608
 )
 
-# Those that end one session or all run after LOCK: only so do they see what a refresh in flight has stored.
+# END and END_ALL run after LOCK, and so see what a refresh in flight has stored.
 END = Query(
     "end_session",
     """
@@ -162,17 +164,17 @@ LIST = Query(
     row=Session,
 )
 
-# Every transaction that inserts a refresh token locks a player's row. This waits for those that hold such a lock, and
-# keeps out the others; reading goes on.
+# Every transaction that inserts a refresh token locks a player's row. This lock waits for those transactions and blocks
+# new ones, but no reads.
 LOCK_EVERYONE = Statement("admin_lock_everyone", "LOCK TABLE users IN EXCLUSIVE MODE", prepared=False)
 REVOKE_EVERYONE = Statement("admin_revoke_everyone", "DELETE FROM refresh_tokens RETURNING true", prepared=False)
 
 
 async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, verified_hash: str) -> Begun | None:
-    """Begin a session, and end the one used longest ago of MOST.
+    """Begin a session; if the player has MOST already, end the one that was used longest ago.
 
-    None when the player is gone or suspended, or their password is no longer the one verified. Raises Unavailable when
-    no second is free for `exp`.
+    None if the player no longer exists or is suspended, or the password has changed since it was verified. Raises
+    Unavailable if no second is free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
     values = (user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
@@ -189,10 +191,11 @@ async def rotate(
     now: datetime,
     hit: Hit,
 ) -> tuple[float | None, int | None]:
-    """Count a request; if it is admitted, replace a refresh token by another and prune expired ones of all players.
+    """Count a request; if it is admitted, replace a refresh token and prune expired tokens of all players.
 
-    Returns what counting returned, and `exp` of the access token: None when the token was spent or has expired, or the
-    request is not admitted. Raises Unavailable when no second is free for `exp`; then nothing has been counted.
+    Return the result of counting, and the `exp` of the new access token. The latter is None if the token was spent or
+    has expired, or the request is not admitted. Raises Unavailable if no second is free for `exp`; then nothing was
+    counted.
     """
     new = (record.jti, record.expires, record.access_expiry, record.user_agent)
     ((wait, expiry),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit, retry_digest)
@@ -201,7 +204,7 @@ async def rotate(
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """The live refresh token for which another was spent; `repeatable`, whether the same refresh may be repeated."""
+    """The live refresh token that replaced a spent one; `repeatable`: whether the refresh may be repeated."""
 
     jti: str
     expires_at: datetime
@@ -219,11 +222,11 @@ class Successor:
     row=Successor,
 )
 async def successor(user_id: str, spent: str, retry_digest: bytes | None, now: datetime) -> Successor | None:
-    """The token for which this one was spent, if it is neither spent nor expired; None otherwise."""
+    """The token that replaced this one; None if it is spent itself or has expired."""
 
 
-# A spent token ends nothing: the session goes on under a newer one. The player's row is not locked: this deletes one
-# row or none, and whoever repeats it without end should cause no writing.
+# A spent token ends nothing, because its session continues under a newer one. The player's row is not locked: the
+# statement deletes at most one row, and endless repetitions should write nothing.
 @found("""
     WITH ended AS (
         DELETE FROM refresh_tokens WHERE jti = $2::uuid AND user_id = $1::uuid RETURNING session_id
@@ -233,23 +236,23 @@ async def successor(user_id: str, spent: str, retry_digest: bytes | None, now: d
     SELECT true FROM ended
     """)
 async def log_out(user_id: str, jti: str) -> bool:
-    """End the session of a refresh token; False when the token was spent, or its session ended, before."""
+    """End the session of a refresh token; False if the token was spent or its session had ended."""
 
 
 async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
-    """End a live session of the player; False when they have no such session, None when they are gone."""
+    """End a live session of the player; False without that session, None if the player no longer exists."""
     return await statements.maybe(END, user_id, session_id, first=(LOCK, user_id))
 
 
 async def end_all(statements: Statements, user_id: str) -> int | None:
-    """End every session of the player; returns how many were live, None when the player is gone."""
+    """End every session of the player; return the number of live ones, or None if the player no longer exists."""
     return await statements.maybe(END_ALL, user_id, first=(LOCK, user_id))
 
 
 async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
-    """The live sessions of the player, last used first; None when the player is gone.
+    """The live sessions of the player, last used first; None if the player no longer exists.
 
-    Current is the one whose newest access token, or the one before, has this `exp`.
+    The current one is the session whose newest access token, or the one before, has this `exp`.
     """
     rows = await statements.run(LIST, user_id, access_expiry)
     return LIST.values(row for row in rows if row[0] is not None) if rows else None
@@ -262,9 +265,9 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
     )) RETURNING true
     """)
 async def prune(now: datetime, *, most: int) -> int:
-    """Delete up to `most` refresh tokens that have expired, by `now` and by the database's clock, and are not locked.
+    """Delete up to `most` unlocked refresh tokens that have expired by `now` and by the database's clock.
 
-    Returns how many.
+    Return their number.
     """
 
 
@@ -277,12 +280,12 @@ async def prune(now: datetime, *, most: int) -> int:
     prepared=False,
 )
 async def revoke_some(*, most: int) -> int:
-    """Delete up to `most` refresh tokens of anybody that are not locked; returns how many."""
+    """Delete up to `most` unlocked refresh tokens of any player; return their number."""
 
 
 async def revoke_everyone(transaction: Transaction) -> int:
-    """Delete all refresh tokens, also those of refreshes in flight; returns how many.
+    """Delete all refresh tokens, including those of refreshes in flight; return their number.
 
-    A refresh that waits for this lock finds its token gone.
+    A refresh that waits for this lock finds its token deleted.
     """
     return len(await transaction.run_all((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))

@@ -1,4 +1,4 @@
-"""What streams of events begin with and are compared with, and the messages between processes: docs/live.md."""
+"""Data that streams of events begin with and are compared with, and the bus's messages: docs/live.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ CHANNEL = "solisync"
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """The session that an access token names, None when it names no live one; and what is stored of progress."""
+    """The session that an access token names, None if it isn't live, and the revision of the stored progress."""
 
     session_id: str | None
     revision: str | None
 
 
-# As solisync.rules.documents.revision works it out.
+# Computes the same value as solisync.rules.documents.revision.
 _REVISION = "left(encode(sha256(convert_to(payload, 'UTF8')), 'hex'), 32)"
 
 ENDED = Query(
@@ -51,7 +51,8 @@ REVISIONS = Query(
     row=lambda player, revision: (player, revision),
 )
 
-# A transaction with a NOTIFY holds a lock of the whole database until it is durable: it waits for no disk.
+# A transaction with a NOTIFY holds a lock of the whole database until its commit ends, so this commit doesn't wait for
+# the disk.
 NOTIFY = Statement(
     "notify",
     f"""
@@ -74,17 +75,17 @@ NOTIFY = Statement(
     row=StreamStart,
 )
 async def start(user_id: str, access_expiry: int) -> StreamStart | None:
-    """What a stream begins with; None when there is no such player."""
+    """The data that a stream begins with; None if the player doesn't exist."""
 
 
 async def ended(statements: Statements, sessions: Sequence[tuple[str, str]]) -> dict[str, EndReason]:
-    """Those of these sessions, pairs of a player and a session, that have ended, and why their streams end."""
+    """The ended sessions among these pairs of a player and a session, and the reasons why their streams end."""
     players, ids = zip(*sessions, strict=True)
     return dict(await statements.many(ENDED, [*players], [*ids]))
 
 
 async def revisions(statements: Statements, players: Sequence[str]) -> dict[str, str]:
-    """The revisions of the progress of these players; of those who have never pushed there is none."""
+    """The revisions of these players' progress, without the players who have never pushed."""
     return dict(await statements.many(REVISIONS, [*players]))
 
 

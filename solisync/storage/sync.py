@@ -1,4 +1,4 @@
-"""Progress that players pushed, one merged JSON document each: docs/sync.md."""
+"""Players' progress, one merged JSON document each: docs/sync.md."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ from .rows import encoded
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A player's document; None if they never pushed. `uncounted`: stored by a version that counts no games."""
+    """A player's document; None before the first push. With `uncounted`, its version of solisync counted no games."""
 
     payload: bytes | None
     uncounted: bool = False
@@ -26,13 +26,13 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The document into which a push is merged, if there is one, and the player's standing on the leaderboard."""
+    """The document to merge a push into, if any, and the player's standing on the leaderboard."""
 
     payload: bytes | None
     standing: Standing
-    counts: GameCounts | None  # what sessions are told of the document; None when an older version has stored it
-    session: str | None  # its id; None when the access token names none
-    known: Known  # what the session's device had
+    counts: GameCounts | None  # the counts of the document; None if an older version stored it
+    session: str | None  # the session's id; None if the access token names none
+    known: Known  # the state of the session's device
 
 
 def saved_from(
@@ -45,7 +45,7 @@ def saved_from(
     best_score: int | None,
     best_time_secs: int | None,
 ) -> Saved:
-    """What LOAD returns, made into a value."""
+    """Build a value from the row of LOAD."""
     known = NOTHING_KNOWN if answers is None else Known(_counts(pushed), tuple(map(_decode_counts, answers)))
     standing = Standing(visible, best_score, best_time_secs)
     return Saved(encoded(payload), standing, _counts(counted), session_id, known)
@@ -60,7 +60,7 @@ def _counts(text: str | None) -> GameCounts | None:
 
 PULL_UNCOUNTED = Statement("sync_pull_uncounted", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
 
-# A statement of its own, after the lock: only a snapshot taken once the lock is held sees the push that held it before.
+# Runs as a separate statement, because only a snapshot taken after the lock sees the push that held the lock before.
 LOAD = Query(
     "sync_load",
     """
@@ -81,9 +81,9 @@ LOAD = Query(
     row=saved_from,
 )
 
-# LOAD runs as EXECUTE, whose snapshot is older than the lock of the table that it waits for. When an ALTER TABLE had
-# that lock and rewrote the table, LOAD finds no document where there is one. The first push of a player therefore
-# inserts and never overwrites: `exactly_one` aborts the transaction, and the next attempt finds it.
+# LOAD runs as EXECUTE, whose snapshot is older than the table lock that it waits for. If an ALTER TABLE had that lock
+# and rewrote the table, LOAD finds no document although there is one. So the first push of a player inserts and never
+# overwrites: `exactly_one` aborts the transaction, and the next attempt finds the document.
 SAVE_FIRST = Statement(
     "sync_save_first",
     """
@@ -107,7 +107,7 @@ SAVE = Statement(
     """,
 )
 
-# Answers that pulls have given since LOAD stay: $5 are those that LOAD has seen.
+# Keeps answers that pulls have given since LOAD: $5 has those that LOAD has seen.
 REMEMBER = Statement(
     "sync_remember",
     """
@@ -118,7 +118,7 @@ REMEMBER = Statement(
         answers = ARRAY(SELECT unnest(known.answers) EXCEPT SELECT unnest($5::text[])) || excluded.answers
     """,
 )
-# Answers that pulls have given since LOAD go, too: this one covers them.
+# Deletes even answers that pulls have given since LOAD, because this answer covers them.
 REMEMBER_FOR_ALL = Statement(
     "sync_remember_for_all",
     """
@@ -130,7 +130,7 @@ REMEMBER_FOR_ALL = Statement(
 )
 
 
-# `remember_answer` looks at what the session was told before, and writes only what is new.
+# `remember_answer` compares with the answers that the session already had, and writes only new ones.
 @maybe(
     f"""
     SELECT payload, payload IS NOT NULL AND counted IS NULL AS uncounted,
@@ -140,13 +140,13 @@ REMEMBER_FOR_ALL = Statement(
     row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), uncounted),
 )
 async def pull(user_id: str, access_expiry: int) -> Pulled | None:
-    """The player's document, which the session of the access token is told; None when there is no such player."""
+    """The player's document, recorded as known to the session of the access token; None if the player doesn't exist."""
 
 
 async def pull_uncounted(
     statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: GameCounts
 ) -> None:
-    """Remember that the session got a document that no version has counted, and what is counted of it."""
+    """Record that the session received a document that no version has counted, and store its counts."""
     await statements.run(PULL_UNCOUNTED, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
 
 
@@ -156,30 +156,30 @@ async def pull_uncounted(
     row=lambda payload: Pulled(encoded(payload)),
 )
 async def read(user_id: str) -> Pulled | None:
-    """The player's document, for no session; None when there is no such player."""
+    """The player's document, without recording it for a session; None if the player doesn't exist."""
 
 
 async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
-    """Lock the player's row and read what a push needs; None when they are gone."""
+    """Lock the player's row and read what a push needs; None if the player no longer exists."""
     return await transaction.maybe(LOAD, user_id, access_expiry, first=(LOCK, user_id))
 
 
 def saving(
     user_id: str, payload: bytes, counts: GameCounts, bests: Bests | None, now: datetime, *, first: bool
 ) -> tuple[Call, ...]:
-    """Store the merged document, and improve the leaderboard entry by `bests` if any. Needs the lock of `load`.
+    """Store the merged document, and improve the leaderboard entry by `bests` if given. Needs the lock of `load`.
 
-    `first`: whether `load` found no document. The steps fail with TransactionAborted when that is not so.
+    `first`: whether `load` found no document. The steps raise TransactionAborted if that is no longer true.
     """
     save = (SAVE_FIRST if first else SAVE, user_id, payload.decode(), counts.encode())
     return (save, *improving(user_id, bests, now))
 
 
 def remembering(user_id: str, saved: Saved, known: Known) -> Call:
-    """Remember what the session's device has once its push has been answered.
+    """Record the state of the session's device after the answer to its push.
 
-    A token that names no session may be of any of the player's devices, which then has pushed what its session doesn't
-    know of: of each session, nothing is known but this answer.
+    A token that names no session may belong to any of the player's devices. That device may have pushed games that its
+    session's record lacks. So this answer replaces the records of all of the player's sessions.
     """
     answers = [counts.encode() for counts in known.answers]
     if saved.session is None:
@@ -188,7 +188,7 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
-# Rows of sessions that have expired. What is looked at begins anywhere, so that a round costs the same however many
+# Deletes rows of sessions that have expired. The search begins at any id, so that a round costs the same however many
 # rows there are.
 @execute("""
     DELETE FROM known_states WHERE session_id IN (
@@ -202,4 +202,4 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
     )
     """)
 async def prune(*, start: str, most: int) -> None:
-    """Forget what was known of sessions that are over, among up to `most` from the id `start` on."""
+    """Delete the records of ended sessions, among up to `most` from the id `start` on."""

@@ -1,4 +1,4 @@
-"""Verdicts on replays, and timelines of those that are verified: docs/protocol.md "Replays"."""
+"""Verdicts on replays, and timelines of verified replays: docs/protocol.md "Replays"."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,7 @@ from .rows import converted, nested
 
 
 class CheckedReplay(Struct, frozen=True):
-    """A replay with its verdict; `queue` is that in which it waits, "literal" or "search", or None.
-
-    `held`: an operator keeps it unlisted. The replays of a suspended player are not `listed` either.
-    """
+    """A replay with its verdict; `queue` is "literal" or "search" while it waits for a check, or else None."""
 
     id: str
     user_id: str
@@ -45,7 +42,7 @@ class CheckedReplay(Struct, frozen=True):
 
 
 class CheckedGame(NamedTuple):
-    """A replay with its verdict, and what was played."""
+    """A replay with its verdict, and the recorded game."""
 
     replay: CheckedReplay
     body: bytes
@@ -53,14 +50,14 @@ class CheckedGame(NamedTuple):
 
 
 class TimelineTag(NamedTuple):
-    """The strong ETag of the timeline of a replay, with the quotes around it; None where it can't be played back."""
+    """The strong ETag of a replay's timeline, with quotes; None if the replay can't be played back."""
 
     etag: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybackSource:
-    """The parts of which the timeline of a verified replay is made, and its entity tag."""
+    """The data that the timeline of a verified replay is made from, and its entity tag."""
 
     etag: str
     body: bytes
@@ -94,7 +91,7 @@ _ETAG = """'"' || encode(timeline_digest, 'hex') || '"'"""
     row=VerdictAnswer,
 )
 async def verdict(replay_id: str) -> VerdictAnswer | None:
-    """The verdict on a replay, which may be pending; None when there is no such replay."""
+    """The verdict on a replay, which may be pending; None if the replay doesn't exist."""
 
 
 @maybe(
@@ -105,7 +102,7 @@ async def verdict(replay_id: str) -> VerdictAnswer | None:
     row=TimelineTag,
 )
 async def timeline_tag(replay_id: str) -> TimelineTag | None:
-    """The entity tag of the timeline of a replay; None when there is no such replay."""
+    """The entity tag of a replay's timeline; None if the replay doesn't exist."""
 
 
 @maybe(
@@ -117,7 +114,7 @@ async def timeline_tag(replay_id: str) -> TimelineTag | None:
     row=converted(PlaybackSource, body=str.encode, undo_places=tuple),
 )
 async def playback_source(replay_id: str) -> PlaybackSource | None:
-    """What the timeline of a replay is made of; None when it can't be played back, or there is no such replay."""
+    """The data for the timeline of a replay; None if it can't be played back or doesn't exist."""
 
 
 @maybe(
@@ -137,4 +134,4 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
     row=nested(CheckedGame, CheckedReplay, lambda body: body.encode(), lambda undo_places: tuple(undo_places or ())),
 )
 async def show(replay_id: str) -> CheckedGame | None:
-    """A replay with its verdict, and where it waits for the next."""
+    """A replay with its verdict, and its place in the queues; None if the replay doesn't exist."""

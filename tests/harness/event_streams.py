@@ -96,7 +96,7 @@ class EventClient(Protocol):
         return self.events[self._taken - 1]
 
     async def ended(self):
-        """Wait for the end of the connection; the reason, None when the stream just broke off."""
+        """Wait for the end of the connection; the reason, None if the stream just broke off."""
         await self.until(lambda: self.lost)
         name, data = self.events[-1] if self.events else ("", {})
         return data["reason"] if name == "end" else None

@@ -20,7 +20,7 @@ def keep_files_in_memory():
 
 
 def has_room(directory):
-    """Whether a directory is there, is ours to write to, lets programs run in it and has room; Docker's has little."""
+    """Return whether a directory is writable, lets programs run in it, and has room; Docker's has little."""
     if not os.access(directory, os.W_OK | os.X_OK):
         return False
     found = os.statvfs(directory)

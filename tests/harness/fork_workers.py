@@ -23,7 +23,7 @@ GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # which also rea
 
 
 def wants_workers(request):
-    """Whether a program is to start workers."""
+    """Return whether a program is to start workers."""
     return "SOLISYNC_WORKERS" in request["environment"] or any("--workers" in word for word in request["words"])
 
 

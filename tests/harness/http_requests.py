@@ -112,7 +112,7 @@ class Connection:
 
 
 def readable(connection):
-    """Whether there is something to read from a socket, be it only its end."""
+    """Return whether there is something to read from a socket, be it only its end."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))

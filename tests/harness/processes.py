@@ -158,7 +158,7 @@ def free_port():
 
 
 def listens(port):
-    """Whether a process listens on a port of this machine."""
+    """Return whether a process listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -175,7 +175,7 @@ def stat_fields(directory):
 
 
 def alive(pid):
-    """Whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return stat_fields(PROC / str(pid))[STATE] != "Z"
     except OSError:

@@ -184,7 +184,7 @@ def _merged(
 
 
 def _is_to_be_joined(pair: Pair) -> bool:
-    """Whether the guest is still there; False if the player has joined it before. Raises Refused for any other."""
+    """Return whether the guest can be joined; False if the player has joined it before. Raises Refused otherwise."""
     if pair.joined:
         return False
     if not pair.exists:

@@ -211,7 +211,7 @@ def _key(replay_id: str) -> str | None:
 
 
 def _exists(found: T | None) -> T:
-    """What was found of a player; raises NotFound when the player is gone."""
+    """What was found of a player; raises NotFound if the player no longer exists."""
     if found is None:
         raise _no_such_player()
     return found
