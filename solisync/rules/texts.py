@@ -100,7 +100,7 @@ def recorded_on(recorded_at: str) -> str:
 def winners_text(players: int, best: int | None) -> str:
     """How many players have won a day's deal."""
     if best is None:
-        return "Nobody on the leaderboard has won it yet."
+        return "No player on the leaderboard has won it yet."
     many = f"More than {RANKS:,} players" if players >= RANKS else counted(players, "player")
     return f"{many} on the leaderboard won it. The best score is {best:,}."
 

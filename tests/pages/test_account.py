@@ -37,10 +37,10 @@ def test_refusals_say_what_is_wrong(visitor, site):
     Game(site)
     page = visitor.open("/account")
     for form, name, password, words, field in (
-        ("new", "ann", PASSWORD, "That user name is taken. Please choose another one.", "new-name"),
-        ("new", "a!", PASSWORD, "Choose a user name of 3 to 32 characters.", "new-name"),
+        ("new", "ann", PASSWORD, "That username is taken. Please choose another.", "new-name"),
+        ("new", "a!", PASSWORD, "Choose a username of 3 to 32 characters.", "new-name"),
         ("new", "bob", "short", "Choose a password of at least 8 characters.", "new-password"),
-        ("in", "ann", "wrong wrong", "Wrong user name or password.", "in-password"),
+        ("in", "ann", "wrong wrong", "Wrong username or password.", "in-password"),
     ):
         page.fill(f"#{form}-name", name)
         page.fill(f"#{form}-password", password)
@@ -184,7 +184,7 @@ def test_the_account_is_ones_own(ann, visit):
     assert page.locator("#games tbody tr").count() == 2
     page.locator("#games button.danger").first.click()
     page.click("#game-delete")
-    until(page, "document.getElementById('said').textContent.includes('is deleted')")
+    until(page, "document.getElementById('said').textContent.includes('was deleted')")
     assert page.evaluate("document.activeElement.id") == "games-heading"
     assert page.locator("#games tbody a").get_attribute("href") == f"/replays/{first}"
     assert ann.context.request.get(f"/api/replays/{second}/verdict").status == 404
@@ -204,7 +204,9 @@ def test_the_account_is_ones_own(ann, visit):
     assert page.get_attribute("#next", "aria-invalid") == "true"
     page.fill("#next", "another password")
     page.click("#password-form button.main")
-    until(page, "document.querySelector('#password-form .refused')?.textContent.includes('not your current password')")
+    until(
+        page, "document.querySelector('#password-form .refused')?.textContent.includes('isn’t your current password')"
+    )
     assert page.input_value("#next") == "another password"
     assert page.get_attribute("#current", "aria-invalid") == "true"
     assert page.evaluate("document.activeElement.id") == "current"

@@ -38,7 +38,7 @@ def test_ones_own_row_is_kept_in_view(visitor, site, running):
     until(page, "document.querySelectorAll('#entries tbody tr').length === 25")
     until(page, "!document.querySelector('#around tr')")
     page.select_option("#draw", "DrawThree")
-    until(page, "document.getElementById('entries').textContent.includes('Nobody')")
+    until(page, "document.getElementById('entries').textContent.includes('no entries yet')")
 
 
 def test_the_days_board(visitor, site, running):
@@ -72,7 +72,7 @@ def test_the_day_says_who_met_its_goal(visitor, site, running):
     assert "3 players on the leaderboard won it" in visitor.open("/daily/2026-04-26").inner_text("#won")
     visitor.sign_in()
     page = visitor.open("/daily/2026-04-26")  # within 8 minutes
-    tagged = page.locator("#winners tr:has(.tag:text-is('Goal met, by its own clock'))")
+    tagged = page.locator("#winners tr:has(.tag:text-is('Goal met, by reported time'))")
     assert tagged.locator("a").all_text_contents() == ["Eve", "Ann"]
     page.check("#only-met")
     until(page, "document.querySelectorAll('#winners tbody a').length === 2")

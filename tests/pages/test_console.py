@@ -54,12 +54,12 @@ def test_the_frequent_jobs_are_done_by_hand(console, running):
     visitor.settle()
     choose(page, "Suspend …")
     page.wait_for_selector("text=until lifted")
-    choose(page, "End the suspension …")
+    choose(page, "End suspension …")
     page.wait_for_selector("button:has-text('Suspend …')")
-    choose(page, "Rename the entry …", "name", display_name="A player")
-    choose(page, "Remove the avatar …", "avatar")
-    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
-    choose(page, "Give back the account …", "takeover")
+    choose(page, "Rename entry …", "name", display_name="A player")
+    choose(page, "Remove avatar …", "avatar")
+    page.wait_for_selector("button:has-text('Remove avatar')", state="detached")
+    choose(page, "Restore access …", "takeover")
     assert page.input_value("#link").startswith("/reset#")
     page.keyboard.press("Escape")
     choose(page, "Delete …", "request", username="ann")
@@ -86,10 +86,10 @@ def test_the_frequent_jobs_take_few_clicks(console, running):
     visitor.page.add_init_script(CLICKS)
     page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
     assert clicks(page, lambda: choose(page, "Suspend …", "spam")) == 2
-    page.wait_for_selector("button:has-text('End the suspension …')")
-    assert clicks(page, lambda: choose(page, "Remove the avatar …", "avatar")) == 2
-    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
-    assert clicks(page, lambda: choose(page, "Give back the account …", "takeover")) == 2
+    page.wait_for_selector("button:has-text('End suspension …')")
+    assert clicks(page, lambda: choose(page, "Remove avatar …", "avatar")) == 2
+    page.wait_for_selector("button:has-text('Remove avatar')", state="detached")
+    assert clicks(page, lambda: choose(page, "Restore access …", "takeover")) == 2
     page.keyboard.press("Escape")
     (export,) = page.locator("a[download]").all()
     with page.expect_download():
@@ -134,13 +134,13 @@ def test_what_was_done_is_taken_back(console, running):
     page.wait_for_selector("button:has-text('Suspend …')")
     run_sql(running.dsn, "UPDATE leaderboard SET display_name = 'Queen'")
     page.reload()
-    choose(page, "Rename the entry …", "name", display_name="A player")
+    choose(page, "Rename entry …", "name", display_name="A player")
     page.wait_for_selector("text=A player")
     assert page.evaluate("document.activeElement.textContent") == "Undo"
     page.keyboard.press("Enter")
     page.wait_for_selector("#undo", state="detached")
-    choose(page, "Remove the avatar …", "avatar")
-    page.wait_for_selector("button:has-text('Remove the avatar')", state="detached")
+    choose(page, "Remove avatar …", "avatar")
+    page.wait_for_selector("button:has-text('Remove avatar')", state="detached")
     assert page.locator("#undo").count() == 0
     rows = run_sql(running.dsn, "SELECT act, reason FROM admin_acts ORDER BY id")
     assert rows == [

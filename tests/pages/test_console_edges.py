@@ -71,7 +71,7 @@ def test_names_of_what_every_object_has_are_names(console, running, site):
         page.fill("#q", name)
         page.press("#q", "Enter")
         page.wait_for_selector(f"#title bdi:has-text('{name}')")
-        choose(page, "Change the username …", "name", username=f"{name}1")
+        choose(page, "Change username …", "name", username=f"{name}1")
         page.wait_for_selector(f"#title bdi:has-text('{name}1')")
         page.click("#undo button")
         page.wait_for_selector("#undo", state="detached")
@@ -121,7 +121,7 @@ def test_axe_has_nothing_to_say_of_errors(console, running):
         "INSERT INTO users (id, username, password_hash, created_at) VALUES (gen_random_uuid(), 'bob', 'x', now())",
     )
     visitor.open(f"/players/{PLAYER}")
-    page.click("button:has-text('Change the username …')")
+    page.click("button:has-text('Change username …')")
     page.fill("#act-username", "bob")
     page.click("#act button:not([type])")
     page.wait_for_selector("#act .refused")

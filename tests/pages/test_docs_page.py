@@ -41,7 +41,7 @@ def test_page_shows_every_route_and_breaks_no_rule(visitor, page):
         " + each.querySelector('[data-path]').dataset.path)"
     )
     assert sorted(shown) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
-    assert page.title() == "solisync – the HTTP interface"
+    assert page.title() == "solisync – HTTP API"
     for block in page.locator(".opblock").all():  # one by one: Swagger UI draws all that is unfolded each time
         block.locator(".opblock-summary-control").click()
         block.locator(".responses-wrapper").wait_for()

@@ -106,6 +106,6 @@ def test_a_page_that_is_away_comes_back_by_itself(visitor, site):
 def test_unknown_address_leads_to_the_start(visitor, path):
     page = visitor.page
     assert page.goto(path).status == 404
-    assert page.inner_text("h1") == "Nothing here"
-    page.get_by_role("link", name="Go to the start").click()
+    assert page.inner_text("h1") == "Page not found"
+    page.get_by_role("link", name="Go to the home page").click()
     page.wait_for_url(f"{visitor.site}/")

@@ -141,14 +141,15 @@ def test_a_win_while_signed_out_can_be_kept(visit, site):
     page.click("#leave button[value=leave]")
     until_journals(page, f"{JOURNALS}.of['']?.games.length === 1")
     page = finished(guest, replay, moves)
-    until(page, "document.getElementById('result').textContent.includes('waits in this browser, with 1 other game')")
+    until(page, "document.getElementById('result').textContent.includes('saved in this browser, with 1 other game')")
     page.click("#result a")
     page.fill("#new-name", "ann")
     page.fill("#new-password", PASSWORD)
     page.click("#new-form button.main")
     page.wait_for_url(lambda url: url.startswith(f"{site}/play"))
     until(
-        page, "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here signed out')"
+        page,
+        "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here while signed out')",
     )
     page.click("#offer button.main")
     until(page, SETTLED)
@@ -184,7 +185,7 @@ def test_games_of_one_player_are_never_anothers(visit, site):
     until_journals(page, f"{JOURNALS}.of.ann.sent")
     ann.open("/account")
     page.click("#sign-out")
-    assert page.text_content("#unsent-heading") == "1 game could not be sent yet"
+    assert page.text_content("#unsent-heading") == "1 game couldn’t be sent yet"
     page.click("#unsent button.main")
     page.wait_for_selector("#unsent", state="detached")
     assert page.evaluate("localStorage.solisync") == "ann"
@@ -231,7 +232,7 @@ def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
 
     ann.context.route("**/api/replays", refuse)
     page = finished(ann, replay, moves)
-    until(page, "document.getElementById('outbox').textContent.includes('1 win waits here')")
+    until(page, "document.getElementById('outbox').textContent.includes('1 win waits to be sent')")
     assert words in page.inner_text("#outbox")
     assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked))
     assert len(asked) == 1 or status not in (400, 403)

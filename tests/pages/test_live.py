@@ -126,7 +126,7 @@ def test_boards_move_when_a_game_counts(ann):
 def test_the_days_board_moves(ann, running):
     """And so does what it says of how many have won."""
     page = ann.open("/daily")
-    assert page.inner_text("#won").startswith("Nobody")
+    assert page.inner_text("#won").startswith("No player")
     listening(page)
     seed = page.evaluate("JSON.parse(document.getElementById('data').textContent).deal")
     bob = Game(ann.site, "bob")

@@ -463,8 +463,8 @@ def test_a_loaded_page_plays_without_a_network(visit, site):
     hand = Hand(page)
     for move in moves[-3:]:
         hand.drag(move)
-    until(page, "document.getElementById('outbox').textContent.includes('Not connected: 1 win waits here')")
-    kept_here = "It is kept in this browser, and is uploaded when the connection is back."
+    until(page, "document.getElementById('outbox').textContent.includes('Not connected: 1 win waits to be sent')")
+    kept_here = "It is saved in this browser, and will be uploaded when the connection is back."
     assert page.inner_text("#result").startswith(kept_here)
     page.click("#won-next button.main")  # the next game, without a network
     until(page, "document.getElementById('moves').textContent === '0 moves'")

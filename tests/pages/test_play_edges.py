@@ -119,7 +119,7 @@ def test_the_days_board_is_told_of_at_once(visit, site, running):
     ann = visit()
     ann.register()
     page = opened(ann, "/play?daily")
-    until(page, "document.getElementById('day-board').textContent.startsWith('Nobody')")
+    until(page, "document.getElementById('day-board').textContent.startsWith('No player')")
     day = kept(page)["day"]["date"]
     until(page, f"import('/web/live.js').then(({{ streaming }}) => streaming(['daily/{day}']))", PATIENCE)
     bob = Game(site, "bob")
@@ -163,7 +163,7 @@ def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
         if call == "pull":
             opened(ann)
         page.evaluate(FINISH)
-        until(page, f"{WAITS}.includes('1 game waits here')")
+        until(page, f"{WAITS}.includes('1 game waits to be sent')")
         assert words in page.inner_text("#waiting"), status
         assert len(asked) == (2 if status == 401 else 1)  # the second one with a new token
         ann.context.unroute(f"**/api/sync/{call}")
@@ -225,7 +225,7 @@ def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
     asked = []
     visitor.context.route("**/api/daily-challenge", partial(refuse, refusal(status, 1), asked))
     page = opened(visitor, "/play?daily")
-    assert page.inner_text("#notice").startswith("The deal of the day could not be loaded.")
+    assert page.inner_text("#notice").startswith("The deal of the day couldn’t be loaded.")
     assert REFUSALS[status][2] in page.inner_text("#notice")
     assert kept(page)["day"] is None
     assert len(asked) == 1
@@ -248,7 +248,7 @@ def test_a_refused_verdict_is_said(visit, status):
     ann.context.route("**/verdict", partial(refuse, answer, asked))
     keep(ann.page, *won_game(2))
     page = opened(ann)
-    words = "This replay has been deleted." if status == 404 else "The result could not be read yet."
+    words = "This replay has been deleted." if status == 404 else "The result isn’t available yet."
     until(page, f"{RESULT}.includes('{words}')", PATIENCE)
     ann.context.unroute("**/verdict")
     if status == 503:
@@ -269,8 +269,8 @@ def test_refused_boards_are_said(visit, status):
     keep(ann.page, replay, moves, day=DAY)
     page = opened(ann)
     until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
-    until(page, f"{RESULT}.includes('Your place on the board could not be read.')")
-    until(page, "document.getElementById('day-board').textContent === 'Who has won it could not be read.'")
+    until(page, f"{RESULT}.includes('Your place on the board couldn’t be loaded.')")
+    until(page, "document.getElementById('day-board').textContent === 'The winners couldn’t be loaded.'")
 
 
 def test_a_win_waits_for_the_player_whose_session_has_ended(visit, site):
@@ -284,7 +284,7 @@ def test_a_win_waits_for_the_player_whose_session_has_ended(visit, site):
     for call in ("replays", "session/refresh"):
         ann.context.route(f"**/api/{call}", partial(refuse, refusal(401), []))
     Hand(page).drag(moves[-1])
-    until(page, f"{RESULT}.includes('It waits in this browser for ann.')")
+    until(page, f"{RESULT}.includes('It is saved in this browser for ann.')")
     for call in ("replays", "session/refresh"):
         ann.context.unroute(f"**/api/{call}")
     ann.sign_in()

@@ -50,13 +50,13 @@ def test_codes_are_shown_once_to_save_and_to_print(ann):
     codes = make_codes(ann)
     assert len(codes) == 8
     assert all(re.fullmatch(CODE, code) for code in codes)
-    until(ann.page, told("8 codes are left"))
+    until(ann.page, told("8 unused codes"))
     with ann.page.expect_download() as saving:
         ann.page.click("text=Save as text")
     text = Path(saving.value.path()).read_text("utf-8")
     assert saving.value.suggested_filename == "recovery-codes-ann.txt"
     assert text.splitlines()[2:] == codes
-    assert re.match(r"Recovery codes of ann at \S+, made on \d+ \w+ \d{4} at \d\d:\d\d\.", text)
+    assert re.match(r"Recovery codes of ann at \S+, created on \d+ \w+ \d{4} at \d\d:\d\d\.", text)
     ann.page.emulate_media(media="print")
     assert ann.page.is_visible(".codes")
     for hidden in ("header", "#password-form", "#codes-form button", "#devices", "#export", "#sign-out"):
@@ -76,7 +76,7 @@ def test_a_code_lets_a_player_in_who_has_forgotten_the_password(ann, visit):
     assert other.page.evaluate("document.activeElement.id") == "recover-code"
     recover(other.page, "ann", f" {code.lower()} ")
     other.page.wait_for_selector("#in:not([hidden])")
-    until(other.page, told("7 codes are left"))
+    until(other.page, told("7 unused codes"))
     assert other.page.input_value("#recover-password") == ""
     again = visit()
     again.sign_in(password=NEW)

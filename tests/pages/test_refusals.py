@@ -164,7 +164,7 @@ def test_what_a_player_changes(ann, status):
         "password",
     )
     page.click("#games button.danger")
-    tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "is deleted")
+    tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "was deleted")
 
     page = ann.open("/leaderboard")
     page.fill("#display-name", "Anna")

@@ -62,7 +62,7 @@ def test_the_walk(visit, site):
     page.fill("#delete-name", "anna")
     page.fill("#delete-password", PASSWORD)
     page.click("#delete-form button.danger")
-    assert "not your user name" in until(page, "document.querySelector('#delete-form .refusal').textContent")
+    assert "isn’t your username" in until(page, "document.querySelector('#delete-form .refusal').textContent")
     page.fill("#delete-name", "ann")
     page.click("#delete-form button.danger")
     page.wait_for_url(f"{site}/")
@@ -71,4 +71,4 @@ def test_the_walk(visit, site):
 
     answer = shared.goto(f"/replays/{replay_id}")
     assert answer.status == 404
-    assert shared.inner_text("h1") == "Nothing here"
+    assert shared.inner_text("h1") == "Page not found"

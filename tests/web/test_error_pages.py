@@ -17,7 +17,7 @@ async def test_an_unknown_address_is_a_page_for_browsers(server, path):
     assert answer.headers["error-code"] == "not_found"
     assert (answer.headers["cache-control"], answer.headers["vary"]) == ("no-store", "Accept")
     check_policies(answer)
-    assert "Nothing here" in Page(answer.content).texts
+    assert "Page not found" in Page(answer.content).texts
     head = await server.ask("HEAD", path, BROWSER)
     assert (head.status, head.content) == (404, b"")
     assert head.headers["content-length"] == str(len(answer.content))

@@ -413,7 +413,7 @@ async def test_a_page_says_what_it_is_without_a_script(server):
     texts = "".join(Page(day.encode()).texts)
     assert "Deal of Sunday, 26 April 2026" in texts
     assert "Win within 8 minutes" in texts
-    assert "Nobody on the leaderboard has won it yet." in texts
+    assert "No player on the leaderboard has won it yet." in texts
     up = [card_text(board[-1]) for board in deal(1364344767969826)[4:11]]
     assert f'aria-label="The cards that lie face up: {", ".join(up)}."' in day
     assert day.count("<i></i>") == 21
@@ -431,7 +431,7 @@ async def test_a_day_says_how_many_won_it(server):
     assert "2 players on the leaderboard won it. The best score is 715." in texts
     today = (await server.ask("GET", "/daily")).content.decode()
     assert 'id="later" href="/daily" hidden' in today
-    assert "Nobody on the leaderboard has won it yet." in today
+    assert "No player on the leaderboard has won it yet." in today
 
 
 async def test_a_player_has_a_page(server):

@@ -1,5 +1,5 @@
 SwaggerUIBundle({
   url: "/api/openapi.json",
   dom_id: "#interface",
-  validatorUrl: null, // else it would ask a public service for its opinion
+  validatorUrl: null, // otherwise the page would send the document to a public validator
 });

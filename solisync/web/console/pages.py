@@ -38,7 +38,7 @@ PAGES = (
     _Page("/replays", "replays", "Replays"),
     _Page("/replays/{replay_id}", "replay", "Replay"),
     _Page("/replays/{replay_id}/watch", "watch", "Watch", WATCH),
-    _Page("/acts", "acts", "Record"),
+    _Page("/acts", "acts", "Acts"),
     _Page("/service", "service", "Service"),
 )
 

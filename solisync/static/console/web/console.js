@@ -1,5 +1,5 @@
 // @ts-check
-/** What the pages of the console share: tables, facts, links, and the dialog in which somebody acts. */
+/** Parts that the console's pages share: tables, facts, links, and the dialog for an act. */
 
 import { act } from "./api.js";
 import { Refusal } from "./http.js";
@@ -12,38 +12,38 @@ const REASONS = {
   cheating: "Cheating",
   spam: "Spam",
   takeover: "Account taken over",
-  request: "The player’s request",
+  request: "Player’s request",
   legal: "Legal",
-  other: "Other (with a note)",
+  other: "Other (needs a note)",
 };
 
 /** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time", hint?: string}} Field */
-/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: object | false}} Plan `undo`: the body that takes it back */
+/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: object | false}} Plan an act to confirm; `undo` is the body of the request that reverses it */
 
-/** Text of a player, which can't change the direction of what is around it. @param {string | null | undefined} text */
+/** A player's text, isolated so that it can't change the direction of the text around it. @param {string | null | undefined} text */
 export const bdi = (text) => h("bdi", {}, text ?? "–");
 
-/** A name; in a table it ends in an ellipsis if it is long, and its title has all of it. @param {string | null | undefined} text */
+/** A name. Tables cut long names with an ellipsis; the title has the whole name. @param {string | null | undefined} text */
 export const nameOf = (text) => h("bdi", { class: "name", title: text }, text ?? "–");
 
-/** A player by name. @param {string} id @param {string} name */
+/** A link to a player, by name. @param {string} id @param {string} name */
 export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, nameOf(name));
 
 /** @param {string} id @param {string} [text] */
 export const replayLink = (id, text = id.slice(0, 8)) => h("a", { href: `/replays/${id}` }, text);
 
-/** Whether a replay is in lists. @param {{held: boolean, listed: boolean}} replay @returns {string} */
+/** The visibility of a replay: held by an operator, listed, or hidden by its player. @param {{held: boolean, listed: boolean}} replay @returns {string} */
 export const listing = ({ held, listed }) => (held ? "held" : listed ? "listed" : "hidden");
 
-/** A moment, or a dash. @param {string | null | undefined} time */
+/** A time as "3 hours ago", or a dash if there is none. @param {string | null | undefined} time */
 export const when = (time) => (time ? ago(time) : "–");
 
-/** Facts by their names. @param {[string, Node | string | number | null | undefined][]} facts */
+/** A list of facts with their names. @param {[string, Node | string | number | null | undefined][]} facts */
 export const factList = (facts) =>
   h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–"))));
 
 /**
- * A section with a table, or with the words for none.
+ * A section with a table, or with the sentence `none` if there are no rows.
  * @param {string} title @param {string[]} heads @param {(Node | string | number | null)[][]} rows @param {string} none
  */
 export function section(title, heads, rows, none) {
@@ -51,11 +51,11 @@ export function section(title, heads, rows, none) {
   return h("section", {}, h("h2", {}, title), cells.length ? table(title, heads, cells) : h("p", { class: "quiet" }, none));
 }
 
-/** A button that opens a dialog. @param {Plan} plan @param {() => unknown} then @param {string} [text] */
+/** A button that opens the dialog for an act. @param {Plan} plan @param {() => unknown} then @param {string} [text] */
 export const actButton = (plan, then, text = `${plan.verb} …`) =>
   h("button", { type: "button", class: plan.danger && "danger", click: () => confirm(plan, then) }, text);
 
-/** Ask for the reason, act, and tell what has happened. @param {Plan} plan @param {(answer: any) => unknown} then */
+/** Ask for the reason in a dialog, perform the act, and announce the result. @param {Plan} plan @param {(answer: any) => unknown} then */
 export function confirm(plan, then) {
   const reason = h("select", { id: "act-reason", name: "reason", required: true }, ...Object.entries(REASONS).map(([value, text]) => h("option", { value, selected: value === (plan.reason ?? "") }, text)));
   const note = h("textarea", { id: "act-note", name: "note", maxlength: 500, rows: 2 });
@@ -71,7 +71,7 @@ export function confirm(plan, then) {
     ...fields.flatMap(({ nodes }) => nodes),
     h("label", { for: "act-reason" }, "Reason"),
     reason,
-    h("label", { for: "act-note" }, "Note, which the player gets with an export"),
+    h("label", { for: "act-note" }, "Note (the player’s data export includes it)"),
     note,
     refused,
     h("p", { class: "row" }, button, h("button", { type: "button", class: "plain", click: close }, "Cancel")),
@@ -85,8 +85,8 @@ export function confirm(plan, then) {
     try {
       const answer = await act(plan.method, plan.path, body);
       dialog.close();
-      if (answer.left?.length) tell(`There was no time for ${counted(answer.left.length, "player")}: choose them again.`);
-      else tell(answer.changed === false ? "It was so already." : `${plan.title}: done.`);
+      if (answer.left?.length) tell(`${counted(answer.left.length, "player")} not suspended in time: select them again.`);
+      else tell(answer.changed === false ? "No change needed." : `${plan.title}: done.`);
       await then(answer);
       if (answer.changed) offerUndo(plan, reason.value, then);
     } catch (error) {
@@ -101,7 +101,7 @@ export function confirm(plan, then) {
   (fields.find(({ input }) => input.required)?.input ?? reason).focus();
 }
 
-/** Offer to take back what was done last; the record has both. @param {Plan} plan @param {string} reason @param {(answer: any) => unknown} then */
+/** Offer to reverse the last act. The record keeps both acts. @param {Plan} plan @param {string} reason @param {(answer: any) => unknown} then */
 function offerUndo({ title, method, path, undo }, reason, then) {
   document.getElementById("undo")?.remove();
   if (!undo || document.querySelector("dialog[open]")) return;
@@ -111,9 +111,9 @@ function offerUndo({ title, method, path, undo }, reason, then) {
     click: async () => {
       button.disabled = true;
       try {
-        await act(method, path, { ...undo, reason, note: "Taken back." });
+        await act(method, path, { ...undo, reason, note: "Undone." });
         place.remove();
-        tell(`${title}: taken back.`);
+        tell(`${title}: undone.`);
         await then({});
         byId("main").focus({ preventScroll: true });
       } catch (error) {
@@ -126,7 +126,7 @@ function offerUndo({ title, method, path, undo }, reason, then) {
   }, "Undo");
   place.append(button);
   byId("place").before(place);
-  button.focus({ preventScroll: true }); // the button that opened the dialog is gone
+  button.focus({ preventScroll: true }); // because the button that opened the dialog is gone
 }
 
 /** @param {Field} field */
@@ -141,7 +141,7 @@ function fieldOf({ label, name, value = "", kind = "text", hint }) {
   return { input, nodes: [h("label", { for: id }, hint ? `${label} (${hint})` : label), input], value: read };
 }
 
-/** Fill the page, and again after an act. @param {() => Promise<(Node | string)[]>} load */
+/** Fill the page, and return a function that fills it again after an act. @param {() => Promise<(Node | string)[]>} load */
 export function show(load) {
   const again = () => fill(byId("place"), load);
   again();
@@ -149,13 +149,13 @@ export function show(load) {
 }
 
 /**
- * A list that is shown page by page. Which page that is stays with the entry in the history of the browser, so that one
- * comes back to it. `load` gets the end of a query, and gives what is shown and where the next page begins.
+ * A list that is shown page by page. The browser's history keeps the cursors of the pages, so going back returns to the same page.
+ * `load` receives the end of a query string. It returns the nodes to show and the cursor of the next page.
  * @param {string} name @param {(query: string) => Promise<[Node[], string | null]>} load @param {"before" | "after"} [parameter]
  */
 export function pages(name, load, parameter = "before") {
   const place = h("div", { class: "pages" });
-  /** @param {string[]} cursors of the pages up to this one, but the first @param {boolean} [turned] */
+  /** @param {string[]} cursors of the pages up to this one, except the first @param {boolean} [turned] */
   const turn = async (cursors, turned) => {
     history.replaceState({ ...history.state, [name]: cursors }, "");
     const last = cursors.at(-1);
@@ -173,7 +173,7 @@ export function pages(name, load, parameter = "before") {
   return place;
 }
 
-/** Fill a place that is filled again and again: where that fails, what it has stays, marked as old. @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load */
+/** Fill a place that is refreshed regularly. If a refresh fails, the old content stays, marked as old. @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load */
 export async function keep(place, load) {
   try {
     place.replaceChildren(...(await load()));
@@ -181,11 +181,11 @@ export async function keep(place, load) {
   } catch (error) {
     if (!place.dataset.since) return fill(place, () => Promise.reject(error));
     place.querySelector(".old")?.remove();
-    place.prepend(h("p", { class: "refused old" }, `Of ${place.dataset.since}, because nothing newer can be had. `, sentence(error)));
+    place.prepend(h("p", { class: "refused old" }, `As of ${place.dataset.since}. The last update failed. `, sentence(error)));
   }
 }
 
-/** How bad a finding is. @param {"ok" | "note" | "wrong"} text */
+/** The severity of a finding. @param {"ok" | "note" | "wrong"} text */
 export const level = (text) => h("span", { class: text === "wrong" ? "state" : "quiet" }, text);
 
 addEventListener("keydown", (event) => {
@@ -196,5 +196,5 @@ addEventListener("keydown", (event) => {
   field.select();
 });
 
-/** What stands last in the path of the page. */
+/** The id in the path of the page. */
 export const ownId = () => location.pathname.split("/")[2];

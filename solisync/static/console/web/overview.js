@@ -1,5 +1,5 @@
 // @ts-check
-/** The overview: what waits, how much there is, and the newest of everything. */
+/** The overview: findings, queues, counts, and the newest names, players, replays and acts. */
 
 import { read } from "./api.js";
 import { bdi, factList, keep, level, nameOf, playerLink, replayLink, section, when } from "./console.js";
@@ -15,37 +15,37 @@ async function service() {
   return [
     h("h2", {}, "Service"),
     factList([
-      ["Replays to check", score(queues.literal)],
-      ["Searches for undos", score(queues.search)],
+      ["Checks waiting", score(queues.literal)],
+      ["Undo searches waiting", score(queues.search)],
       ["Longest wait", lasting(queues.oldest_seconds)],
-      ["Players, about", score(rows.users)],
-      ["Sessions, about", score(rows.refresh_tokens)],
-      ["Replays, about", score(rows.replays)],
-      ["Suspended", h("a", { href: "/players?state=suspended" }, score(rows.suspensions))],
-      ["Locked", h("a", { href: "/players?state=locked" }, score(rows.profile_locks))],
+      ["Players (approx.)", score(rows.users)],
+      ["Sessions (approx.)", score(rows.refresh_tokens)],
+      ["Replays (approx.)", score(rows.replays)],
+      ["Suspended players", h("a", { href: "/players?state=suspended" }, score(rows.suspensions))],
+      ["Locked profiles", h("a", { href: "/players?state=locked" }, score(rows.profile_locks))],
       ["Version", version],
-      ["Process running for", lasting(up)],
+      ["Process uptime", lasting(up)],
     ]),
     h("p", { class: "quiet" }, `As of ${new Date(at).toLocaleTimeString("en-GB")}.`),
   ];
 }
 
-/** What isn't well, or that all is. */
+/** Findings that need attention, or a sentence that all checks passed. */
 async function findings() {
   const found = (await read("/service/findings")).findings;
   const open = found.filter((/** @type {any} */ each) => each.level !== "ok");
-  if (!open.length) return [h("h2", {}, "Findings"), h("p", { class: "quiet" }, `All is well: ${found.length} checks.`)];
-  return [section("Findings", ["Level", "What", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), bdi(`${each.subject}: ${each.text}`), bdi(each.advice)]), "")];
+  if (!open.length) return [h("h2", {}, "Findings"), h("p", { class: "quiet" }, `All ${found.length} checks passed.`)];
+  return [section("Findings", ["Level", "Finding", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), bdi(`${each.subject}: ${each.text}`), bdi(each.advice)]), "")];
 }
 
 /** @param {string} kind */
 const newest = async (kind) => (await read(`/review?kind=${kind}`));
 
 const PANELS = /** @type {[string, () => Promise<HTMLElement>][]} */ ([
-  ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at)]), "No player has chosen a name lately.")],
-  ["players", async () => section("Newest players", ["Player", "From", "When"], (await newest("players")).players.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]), "Nobody has registered lately.")],
+  ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at)]), "No player has chosen a name recently.")],
+  ["players", async () => section("Newest players", ["Player", "Address", "When"], (await newest("players")).players.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]), "No player has registered recently.")],
   ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), each.verdict, when(each.received_at)]), "There are no replays yet.")],
-  ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, nameOf(each.actor), each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "Nobody has done anything yet.")],
+  ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, nameOf(each.actor), each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "There are no acts yet.")],
 ]);
 
 const health = h("section", { class: "panel", id: "findings" });

@@ -1,5 +1,5 @@
 // @ts-check
-/** A player: who, what has happened, and what can be done. */
+/** The page of a player: facts, acts to perform, sessions, replays and history. */
 
 import { read, ROOT } from "./api.js";
 import { actButton, bdi, confirm, factList, listing, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
@@ -7,12 +7,12 @@ import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
 
-/** Show the link that was made, to copy. @param {{path: string, expires_at: string}} link */
+/** Show a new reset link for the admin to copy. @param {{path: string, expires_at: string}} link */
 function showLink({ path, expires_at: until }) {
   const field = h("input", { class: "link", id: "link", readonly: true, value: path });
   const copy = h("button", { type: "button", class: "main", click: () => navigator.clipboard?.writeText(path).catch(() => field.select()) }, "Copy");
   const close = h("button", { type: "button", class: "plain", click: () => dialog.close() }, "Close");
-  const dialog = h("dialog", { "aria-labelledby": "link-title", close: () => dialog.remove() }, h("h2", { id: "link-title" }, "The link"), h("p", {}, "Put the address of your site before it, and give it to the player alone. It works once, until ", when(until), "."), h("label", { for: "link" }, "Path"), field, h("p", { class: "row" }, copy, close));
+  const dialog = h("dialog", { "aria-labelledby": "link-title", close: () => dialog.remove() }, h("h2", { id: "link-title" }, "Password reset link"), h("p", {}, "Add your site’s address in front, and send the link only to the player. It works once, until ", when(until), "."), h("label", { for: "link" }, "Path"), field, h("p", { class: "row" }, copy, close));
   document.body.append(dialog);
   dialog.showModal();
   field.select();
@@ -25,42 +25,42 @@ function acts(player, again) {
   const on = player.display_name !== null;
   const plans = [
     suspended
-      ? { title: `Let ${name} in again`, text: "What was visible is visible again.", verb: "End the suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
-      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}; entry and replays leave all lists.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "empty: until lifted" }, { label: "Message", name: "message", hint: "the player reads it; may be empty" }] },
+      ? { title: `End the suspension of ${name}`, text: "Content that was visible before the suspension is visible again.", verb: "End suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
+      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] },
     player.locked_since
-      ? { title: `Unlock ${name}`, text: "The player can change again what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
-      : { title: `Lock ${name}`, text: "The player can’t change what others see: name, avatar, listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } },
-    on && { title: `Rename the entry of ${name}`, text: "On the leaderboard and all boards.", verb: "Rename the entry", method: "PUT", path: `${P}/entry`, reason: "name", undo: { display_name: player.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] },
-    on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "On the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide the entry" : "Show the entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard }, undo: { visible: player.on_leaderboard } },
-    player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove the avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
-    { title: `Change the username ${name}`, text: "The old name becomes free.", verb: "Change the username", method: "PUT", path: `${P}/username`, reason: "name", undo: { username: name }, fields: [{ label: "Username", name: "username", value: name }] },
-    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Refuse access tokens too, within a second", name: "access", kind: "check", value: "true" }] },
+      ? { title: `Unlock ${name}`, text: "The player can again change what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
+      : { title: `Lock ${name}`, text: "The player can’t change what others see: display name, avatar and listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } },
+    on && { title: `Rename the entry of ${name}`, text: "Changes the display name on the leaderboard and all boards.", verb: "Rename entry", method: "PUT", path: `${P}/entry`, reason: "name", undo: { display_name: player.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] },
+    on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "Applies to the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide entry" : "Show entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard }, undo: { visible: player.on_leaderboard } },
+    player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
+    { title: `Change the username of ${name}`, text: "The old username becomes available to others.", verb: "Change username", method: "PUT", path: `${P}/username`, reason: "name", undo: { username: name }, fields: [{ label: "Username", name: "username", value: name }] },
+    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Also refuse access tokens, within a second", name: "access", kind: "check", value: "true" }] },
   ];
   const buttons = plans.flatMap((plan) => (plan ? [actButton(/** @type {any} */ (plan), again)] : []));
-  const link = /** @type {any} */ ({ title: `Give ${name} back the account`, text: "A link with which the player sets a new password, within an hour.", verb: "Make the link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "Lock everybody else out at once", name: "lock_out", kind: "check", value: "true" }] });
-  const remove = /** @type {any} */ ({ title: `Delete ${name}`, text: "The account and all that is theirs is gone for good. Type the username.", verb: "Delete", method: "POST", path: `${P}/delete`, danger: true, fields: [{ label: "Username", name: "username" }] });
+  const link = /** @type {any} */ ({ title: `Restore access for ${name}`, text: "Creates a link with which the player can set a new password within an hour.", verb: "Create link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "End all other access immediately", name: "lock_out", kind: "check", value: "true" }] });
+  const remove = /** @type {any} */ ({ title: `Delete ${name}`, text: "Permanently deletes the account and all its data. Type the username to confirm.", verb: "Delete", method: "POST", path: `${P}/delete`, danger: true, fields: [{ label: "Username", name: "username" }] });
   return h(
     "div",
     { class: "acts" },
     ...buttons,
-    h("button", { type: "button", click: () => confirm(link, (answer) => (showLink(answer), again())) }, "Give back the account …"),
+    h("button", { type: "button", click: () => confirm(link, (answer) => (showLink(answer), again())) }, "Restore access …"),
     h("a", { class: "button", href: `${ROOT}${P}/export`, download: "" }, "Export"),
     h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = "/players")) }, "Delete …"),
   );
 }
 
-/** The replays, page by page. */
+/** The player's replays, page by page. */
 const replayPages = () =>
   pages("Replays", async (page) => {
     const { replays, next } = await read(`${P}/replays?${page}`);
-    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Lists"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, listing(each)]), "The player has no replays.")], next];
+    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Visibility"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, listing(each)]), "The player has no replays.")], next];
   });
 
-/** Events and acts, page by page. */
+/** The player's events and acts, page by page. */
 const historyPages = () =>
   pages("History", async (page) => {
     const { history, next } = await read(`${P}/history?${page}`);
-    return [[section("History", ["What", "When", "From, or by", "Why, and what has changed"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ? nameOf(each.by) : each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "Nothing has been kept of what happened.")], next];
+    return [[section("History", ["Event", "When", "Address or actor", "Reason and changes"], history.map((/** @type {any} */ each) => [each.times > 1 ? `${each.what} (${each.times} times)` : each.what, when(each.at), each.by ? nameOf(each.by) : each.client, bdi([each.reason, [each.before, each.after].filter(Boolean).join(" → "), each.note].filter(Boolean).join("; "))]), "No history is stored for this player.")], next];
   });
 
 const again = show(async () => {
@@ -77,7 +77,7 @@ const again = show(async () => {
     ["On the leaderboard", player.on_leaderboard ? "yes" : "no"],
     ["Best score", player.best_score === null ? "–" : score(player.best_score)],
     ["Replays", `${score(player.replays)}, ${score(Math.ceil(player.replay_bytes / 1024))} KiB`],
-    ["Id", h("code", {}, player.id)],
+    ["ID", h("code", {}, player.id)],
   ]);
   const states = [
     player.suspended_since && h("p", { class: "refused" }, "Suspended ", when(player.suspended_since), player.suspended_until ? h("span", {}, ", until ", when(player.suspended_until)) : ", until lifted", player.suspension_message && h("span", {}, ": ", bdi(player.suspension_message))),
@@ -89,7 +89,7 @@ const again = show(async () => {
     ...states,
     facts,
     acts(player, again),
-    section("Sessions", ["Browser or game", "Begun", "Used"], sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), when(each.begun_at), when(each.used_at)]), "The player is not signed in anywhere."),
+    section("Sessions", ["Browser or game", "Started", "Last used"], sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), when(each.begun_at), when(each.used_at)]), "The player isn’t signed in anywhere."),
     ...lists,
   ];
 });

@@ -1,11 +1,11 @@
 // @ts-check
-/** Finding players, and suspending several. */
+/** The page to find players, and to suspend several. */
 
 import { read } from "./api.js";
 import { actButton, nameOf, pages, playerLink, section, when } from "./console.js";
 import { byId, counted, h } from "./page.js";
 
-const WHERE = { name: "Beginning of the name, or id", part: "Part of the name", display_name: "Part of the display name", address: "Address" };
+const WHERE = { name: "Start of username, or ID", part: "Part of username", display_name: "Part of display name", address: "IP address" };
 
 const asked = new URLSearchParams(location.search);
 const text = h("input", { id: "q", name: "q", type: "search", value: asked.get("q") ?? "", maxlength: 100, autocomplete: "off", spellcheck: "false" });
@@ -20,14 +20,14 @@ text.focus();
 /** @param {any} answer */
 function shown({ players, visitors, next }) {
   if (visitors.length) {
-    return [section("Players from there", ["Player", "Events", "Last"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "Nothing has happened from this address lately.")];
+    return [section("Players from this address", ["Player", "Events", "Last event"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "There are no recent events from this address.")];
   }
   /** @type {Set<string>} */
   const chosen = new Set();
   const bar = h("p", { class: "acts", hidden: true });
   const choose = (/** @type {string} */ id, /** @type {boolean} */ on) => {
     chosen[on ? "add" : "delete"](id);
-    const plan = { title: `Suspend ${counted(chosen.size, "player")}`, text: "They can’t sign in, and what is theirs leaves all lists.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids: [...chosen] }, danger: true };
+    const plan = { title: `Suspend ${counted(chosen.size, "player")}`, text: "They can’t sign in, and other players no longer see their entries and replays.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids: [...chosen] }, danger: true };
     bar.replaceChildren(actButton(plan, search, `Suspend ${counted(chosen.size, "player")} …`));
     bar.hidden = chosen.size === 0;
   };
@@ -36,16 +36,16 @@ function shown({ players, visitors, next }) {
     nameOf(each.display_name),
     when(each.created_at),
     each.suspended_since ? h("span", { class: "state" }, "suspended") : each.locked_since ? h("span", { class: "state" }, "locked") : "",
-    h("input", { type: "checkbox", "aria-label": `Choose ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
+    h("input", { type: "checkbox", "aria-label": `Select ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
   ]);
-  const list = section("Players", ["Player", "Display name", "Registered", "State", "Choose"], rows, next ? "Nobody up to here; not all names have been looked through." : "Nobody was found.");
+  const list = section("Players", ["Player", "Display name", "Registered", "State", "Select"], rows, next ? "No matches so far. Choose “More” to search further." : "No players found.");
   return [list, bar];
 }
 
 function search() {
   const state = asked.get("state");
   const words = text.value.trim();
-  if (!state && !words) return found.replaceChildren(h("p", { class: "quiet" }, "Type the beginning of a name."));
+  if (!state && !words) return found.replaceChildren(h("p", { class: "quiet" }, "Type the start of a username, or an ID."));
   const query = state ? new URLSearchParams({ state }) : new URLSearchParams({ q: words, where: where.value });
   const load = async (/** @type {string} */ page) => {
     const answer = await read(`/players?${query}${page}`);

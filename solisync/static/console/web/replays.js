@@ -1,5 +1,5 @@
 // @ts-check
-/** The newest replays. */
+/** The page of the newest replays. */
 
 import { read } from "./api.js";
 import { listing, nameOf, pages, replayLink, section, when } from "./console.js";
@@ -8,13 +8,13 @@ import { byId, h, words } from "./page.js";
 const VERDICTS = ["pending", "verified", "refuted", "undecided", "unreadable"];
 
 const asked = new URLSearchParams(location.search);
-const filters = h("nav", { "aria-label": "Which replays" }, h("a", { class: "button", href: "/replays", "aria-current": !asked.size && "page" }, "All"), ...VERDICTS.map((each) => h("a", { class: "button", href: `/replays?verdict=${each}`, "aria-current": asked.get("verdict") === each && "page" }, each)), h("a", { class: "button", href: "/replays?held=true", "aria-current": asked.has("held") && "page" }, "held"));
+const filters = h("nav", { "aria-label": "Filters" }, h("a", { class: "button", href: "/replays", "aria-current": !asked.size && "page" }, "All"), ...VERDICTS.map((each) => h("a", { class: "button", href: `/replays?verdict=${each}`, "aria-current": asked.get("verdict") === each && "page" }, each)), h("a", { class: "button", href: "/replays?held=true", "aria-current": asked.has("held") && "page" }, "held"));
 
 const list = pages("Replays", async (page) => {
   const { replays, next } = await read(`/replays?${asked}${page}`);
   const rows = replays.map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), words(each.mode), each.final_score, each.verdict, listing(each), when(each.received_at)]);
-  const none = next ? "None among these 4,000 replays; there are older ones." : "There are no such replays.";
-  return [[section("Replays", ["Replay", "Player", "Mode", "Score", "Verdict", "Lists", "Received"], rows, none)], next];
+  const none = next ? "No matches among these 4,000 replays. Choose “Older” to search further." : "No replays match.";
+  return [[section("Replays", ["Replay", "Player", "Mode", "Score", "Verdict", "Visibility", "Received"], rows, none)], next];
 });
 byId("place").replaceChildren(filters, list);
 byId("place").removeAttribute("aria-busy");

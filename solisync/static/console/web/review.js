@@ -1,19 +1,19 @@
 // @ts-check
-/** What is new of what others see: names, avatars, players, entries that no replay proves. */
+/** The review page: new names, avatars and players, and leaderboard entries that no replay proves. */
 
 import { read, ROOT } from "./api.js";
 import { actButton, nameOf, pages, playerLink, replayLink, section, when } from "./console.js";
 import { byId, h, score } from "./page.js";
 
-const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproved bests" };
+const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproven scores" };
 
 const asked = new URLSearchParams(location.search).get("kind") ?? "";
 const kind = /** @type {keyof typeof KINDS} */ (Object.hasOwn(KINDS, asked) ? asked : "names");
 
-const tabs = h("nav", { "aria-label": "What is new" }, ...Object.entries(KINDS).map(([value, text]) => h("a", { href: `/review?kind=${value}`, class: "button", "aria-current": value === kind && "page" }, text)));
+const tabs = h("nav", { "aria-label": "What to review" }, ...Object.entries(KINDS).map(([value, text]) => h("a", { href: `/review?kind=${value}`, class: "button", "aria-current": value === kind && "page" }, text)));
 
 /** @param {any} each */
-const rename = (each) => actButton({ title: `Rename the entry of ${each.username}`, text: "On the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", undo: { display_name: each.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
+const rename = (each) => actButton({ title: `Rename the entry of ${each.username}`, text: "Changes the display name on the leaderboard and all boards.", verb: "Rename", method: "PUT", path: `/players/${each.id}/entry`, reason: "name", undo: { display_name: each.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] }, again);
 
 /** @param {any} each */
 const remove = (each) => actButton({ title: `Remove the avatar of ${each.username}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove", method: "POST", path: `/players/${each.id}/avatar/remove`, reason: "avatar" }, again);
@@ -22,13 +22,13 @@ const remove = (each) => actButton({ title: `Remove the avatar of ${each.usernam
 function shown({ profiles, players, entries }) {
   switch (kind) {
     case "avatars":
-      return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), remove(each)))) : h("p", { class: "quiet" }, "Nobody has uploaded an avatar lately.")];
+      return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), remove(each)))) : h("p", { class: "quiet" }, "No player has uploaded an avatar recently.")];
     case "players":
-      return [section("New players", ["Player", "From", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), nameOf(each.display_name), when(each.at)]), "Nobody has registered lately.")];
+      return [section("New players", ["Player", "Address", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), nameOf(each.display_name), when(each.at)]), "No player has registered recently.")];
     case "entries":
-      return [section("Bests that no replay proves", ["Player", "Display name", "Score", "Since", "Replay that claims it"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, nameOf(each.username)), nameOf(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Every best among the first hundred is proved by a replay.")];
+      return [section("Best scores that no replay proves", ["Player", "Display name", "Score", "Since", "Claiming replay"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, nameOf(each.username)), nameOf(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Replays prove all of the first hundred scores.")];
     default:
-      return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at), rename(each)]), "No player has chosen a name lately.")];
+      return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at), rename(each)]), "No player has chosen a name recently.")];
   }
 }
 

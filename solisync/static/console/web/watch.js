@@ -1,5 +1,5 @@
 // @ts-check
-/** A verified game, move by move, as players see it. */
+/** The page that plays a verified game, as players see it. */
 
 import { read } from "./api.js";
 import { ownId, playerLink, replayLink, show } from "./console.js";

@@ -37,9 +37,9 @@ async function parts() {
   const only = h("input", { type: "checkbox", id: "only-met", change: () => ((onlyMet = only.checked), show()) });
   const show = async () => (await import("./live.js")).replace(winners, await parts());
   only.checked = onlyMet;
-  const filter = have.length > 0 && h("label", { class: "check" }, only, `Only those who met the goal (${counted(have.length, "player")})`);
+  const filter = have.length > 0 && h("label", { class: "check" }, only, `Only players who met the goal (${have.length})`);
   const shown = onlyMet ? have : entries;
-  return [filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by its own clock" })]
+  return [filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by reported time" })]
     .filter((part) => part instanceof Node);
 }
 

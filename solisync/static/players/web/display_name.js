@@ -18,7 +18,7 @@ export async function showName(place, changed = async () => {}) {
     const input = field("display-name", "Display name",
       { name: "display_name", maxlength: 64, autocomplete: "nickname", "aria-describedby": "name-hint", value: name ?? "" });
     const hint = h("p", { class: "quiet", id: "name-hint" },
-      "Other players see this name. Your entry links to your replay, which shows your user name.");
+      "Other players see this name. Your entry links to your replay, which shows your username.");
     const leave = h("button", { type: "button", id: "leave", click: () => attempt(byId("leave-refused"), async () => {
       await ask("DELETE", "/api/leaderboard/opt-in");
       await again("You have left the leaderboard.");

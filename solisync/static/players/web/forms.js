@@ -6,22 +6,22 @@ import { countDown, h, refuse, sentence } from "./page.js";
 
 /** What errors of forms are about: by code the field, and what they say. */
 const FIELDS = /** @type {Record<string, [string, string]>} */ ({
-  username_length: ["username", "Choose a user name of 3 to 32 characters."],
-  username_characters: ["username", "A user name can have unaccented letters, digits and underscores."],
-  username_taken: ["username", "That user name is taken. Please choose another one."],
-  username_differs: ["username", "That is not your user name."],
+  username_length: ["username", "Choose a username of 3 to 32 characters."],
+  username_characters: ["username", "A username can contain only unaccented letters, digits and underscores."],
+  username_taken: ["username", "That username is taken. Please choose another."],
+  username_differs: ["username", "That isn’t your username."],
   password_length: ["new_password", "Choose a password of at least 8 characters."],
   password_too_long: ["new_password", "That password is too long. Please choose a shorter one."],
-  invalid_credentials: ["password", "Wrong user name or password."],
-  code_refused: ["code", "No user has this name and this code, or the code has been used."],
+  invalid_credentials: ["password", "Wrong username or password."],
+  code_refused: ["code", "Wrong username or code, or the code has been used."],
   display_name_empty: ["display_name", "Choose a display name."],
   display_name_length: ["display_name", "A display name can have up to 32 characters."],
-  display_name_characters: ["display_name", "A display name can’t have control characters."],
+  display_name_characters: ["display_name", "A display name can’t contain control characters."],
   avatar_too_large: ["file", "This picture is too large."],
 });
 
 /** That the password beside a signed-in player's name is wrong. */
-export const WRONG_PASSWORD = "That is not your current password.";
+export const WRONG_PASSWORD = "That isn’t your current password.";
 
 /**
  * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed. Its box

@@ -58,5 +58,5 @@ export async function send(path, more) {
   const { error } = await answer.json().catch(() => ({}));
   const { status, headers } = answer;
   const wait = Number(headers.get("Retry-After"));
-  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server answered ${status}`, wait);
+  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, wait);
 }

@@ -84,7 +84,7 @@ function bindForms() {
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
   const form = stack("delete-form",
     [h("h2", {}, "Delete the account?"), h("p", {}, "This can’t be undone."),
-      ...field("delete-name", "Your user name", { name: "username", autocomplete: "off", autocapitalize: "none" }),
+      ...field("delete-name", "Your username", { name: "username", autocomplete: "off", autocapitalize: "none" }),
       ...field("delete-password", "Your password", { name: "password", type: "password", autocomplete: "current-password" })],
     [h("button", { class: "danger" }, "Delete my account"), h("button", { type: "button", click: () => dialog.close() }, "Keep my account")]);
   const dialog = h("dialog", { "aria-label": "Delete the account?" }, form);

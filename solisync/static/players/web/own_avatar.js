@@ -13,7 +13,7 @@ const canvas = h("canvas", { width: 512, height: 512, role: "img", "aria-label":
 export async function showAvatar(changed) {
   const { username: name, avatar_url: path } = await me(changed);
   byId("avatar-remove").hidden = !path;
-  byId("seen-by").textContent = document.body.dataset.avatars ? "Everybody can see it." : "Players who are signed in can see it.";
+  byId("seen-by").textContent = document.body.dataset.avatars ? "Anyone can see it." : "Signed-in players can see it.";
   if (changed) dispatchEvent(new Event("session"));
   byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
 }

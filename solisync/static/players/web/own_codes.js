@@ -9,7 +9,7 @@ import { ago, byId, counted, fill, h, tell } from "./page.js";
 /** How many codes are left, and since when. */
 export const loadCodes = () => fill(byId("codes-left"), async () => {
   const { left, created_at } = await readOwn("/api/me/recovery-codes");
-  const told = left ? [counted(left, "code is", "codes are"), " left of those that you made ", ago(created_at), "."] : ["You have no codes."];
+  const told = left ? [`You have ${counted(left, "unused code")}, created `, ago(created_at), "."] : ["You have no codes."];
   return [h("p", {}, ...told)];
 });
 
@@ -23,10 +23,10 @@ function save(name, text) {
 /** New codes, which the server shows this once. @param {{codes: string[], created_at: string}} made */
 function showCodes({ codes, created_at }) {
   const date = new Date(created_at).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
-  const about = `Recovery codes of ${username()} at ${location.host}, made on ${date}. Each works once.`;
+  const about = `Recovery codes of ${username()} at ${location.host}, created on ${date}. Each works once.`;
   const text = [about, "", ...codes, ""].join("\r\n");
   byId("codes-new").replaceChildren(
-    h("p", {}, about, " ", h("b", {}, "They are not shown again.")),
+    h("p", {}, about, " ", h("b", {}, "They won’t be shown again.")),
     h("ul", { class: "codes" }, ...codes.map((code) => h("li", {}, code))),
     h("p", { class: "row" },
       h("button", { type: "button", class: "main", click: () => print() }, "Print"),
@@ -35,18 +35,18 @@ function showCodes({ codes, created_at }) {
 
 const form = stack("codes-form",
   [...field("codes-password", "Current password", { name: "password", type: "password", autocomplete: "current-password", "aria-describedby": "codes-hint" }),
-    h("p", { class: "quiet", id: "codes-hint" }, "New codes take the place of all former ones.")],
-  [h("button", {}, "Make new codes")]);
+    h("p", { class: "quiet", id: "codes-hint" }, "New codes replace all earlier ones.")],
+  [h("button", {}, "Create new codes")]);
 
 submits(form, async () => {
   const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: byId("codes-password").value } });
   form.reset();
   showCodes(await answer.json());
-  tell("Your new codes are there.");
+  tell("Your new codes are ready.");
   await loadCodes();
 }, WRONG_PASSWORD);
 
 byId("codes").append(
   h("h2", {}, "Recovery codes"),
-  h("p", {}, "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them where nobody else looks. Each works once."),
+  h("p", {}, "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them in a safe place. Each works once."),
   h("div", { id: "codes-left" }), h("div", { id: "codes-new" }), form);

@@ -50,7 +50,7 @@ function gameRow(game) {
     askAndDelete(`Delete the game with ${name}?`, path, () => {
       row.remove();
       byId("games-heading").focus();
-      tell("The game is deleted.");
+      tell("The game was deleted.");
     });
   } }, "Delete");
   const row = h("tr", {},
@@ -74,8 +74,8 @@ export async function loadGames(further) {
     next = page.next;
     const rows = [...before, ...page.replays.map(gameRow)];
     const heads = ["Score", "Time", "Game", "Check", "Played", "Public", "Delete"];
-    place.replaceChildren(rows.length ? table("The newest first", heads, rows)
-      : h("p", { class: "quiet" }, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game that you have signed in to, and every win is uploaded."));
+    place.replaceChildren(rows.length ? table("Newest first", heads, rows)
+      : h("p", { class: "quiet" }, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and every win is uploaded."));
     byId("more-place").hidden = !next;
   });
 }

@@ -64,7 +64,7 @@ function showTime() {
 /** Keep the game, and say what has happened. @param {import("./board.js").Step} step @param {number} before the score until then @param {string} pile */
 function done(step, before, pile) {
   const stuck = show(FLIGHT_MS, pile);
-  if (!keepGame(game)) notice("This browser keeps nothing: a reload loses the game.");
+  if (!keepGame(game)) notice("This browser can’t save your game.");
   const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
   const words = `${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`;
   say(stuck ? `${words}. ${byId("stuck").textContent}` : words);
@@ -86,7 +86,7 @@ function undo() {
 }
 
 function hint() {
-  if (!advice || byId("hint").disabled) return say("There is nothing to move");
+  if (!advice || byId("hint").disabled) return say("No hint available");
   const found = advice.hints(game.position, game.draw, game.before);
   const shown = found[hinted % found.length];
   if (!shown) return tell("Hint: undo the last move"); // the way on leads back
@@ -128,7 +128,7 @@ function describe() {
   const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
   byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
   byId("goal").hidden = !day;
-  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", the bonus for a fast win included" : ""}`;
+  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", including the bonus for a fast win" : ""}`;
   byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}.`;
 }
 
@@ -141,7 +141,7 @@ function begin(next) {
   keepGame(game);
   show(0);
   describe();
-  byId("deal-facts").append(" The address of this page is a link to it.");
+  byId("deal-facts").append(" This page’s address links to it.");
   history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
   setTimeout(async () => { // when the cards are there
     const { opened } = await results();
@@ -205,7 +205,7 @@ async function open(query = new URLSearchParams(location.search)) {
     wanted = await linked(query);
   } catch (error) {
     refuse(byId("notice"), error, () => (notice(""), open(query))); // the address is another one by then
-    byId("notice").firstElementChild.prepend("The deal of the day could not be loaded. ");
+    byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
   }
   const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
   if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // if the page was left before it was
@@ -287,7 +287,7 @@ byId("board").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) =
 setInterval(tick, TICK_MS);
 for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
-if (!local) notice("This browser keeps nothing: a reload loses the game.");
+if (!local) notice("This browser can’t save your game.");
 // The cards come first: of the game that was kept, which another tab may be playing, or of a new one.
 const kept = keptGame();
 if (kept) {

@@ -93,7 +93,7 @@ async function others() {
   await fill(place.querySelector("div"), async () => {
     const { entryTable } = await import("./entries.js");
     const { entries } = await readOwn(`/api/boards/deals/${replay.deal}/${replay.draw_mode}`);
-    if (!entries.length) return [h("p", { class: "quiet" }, "Nobody on the leaderboard has won this deal yet.")];
+    if (!entries.length) return [h("p", { class: "quiet" }, "No player on the leaderboard has won this deal yet.")];
     return [entryTable(entries, "Best score first", { shown: replay.id })];
   });
 }

@@ -20,5 +20,5 @@ export function replayTable(replays, today = null) {
       h("td", {}, words(replay.mode), today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal")),
       h("td", {}, played(replay.recorded_at)));
   const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
-  return table("Replays, the newest first", heads, replays.map(row), true);
+  return table("Replays, newest first", heads, replays.map(row), true);
 }

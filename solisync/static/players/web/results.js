@@ -10,7 +10,7 @@ import { byId, clock, counted, countDown, h, say, sentence, tell } from "./page.
 
 const outbox = () => import("./outbox.js");
 const BOARD_HOURS = 36;
-const NAMELESS = " to be seen on the boards.";
+const NAMELESS = " to appear on the boards.";
 
 /** @type {Game} */
 let game;
@@ -78,20 +78,20 @@ const signIn = (/** @type {string} */ text) => h("a", { href: "/account?next=/pl
 function whereKept(all, trouble) {
   const name = username();
   const owner = Object.keys(all.of).find((each) => all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id));
-  if (owner === undefined) return all.known.includes(game.id) ? ["It is not kept any more."] : ["Being kept …"];
+  if (owner === undefined) return all.known.includes(game.id) ? ["This game is no longer saved."] : ["Saving …"];
   const { length } = all.of[owner].games;
   const others = length > 1 ? `, with ${counted(length - 1, "other game")}` : "";
-  if (owner !== name) return [`It waits in this browser${owner && ` for ${owner}`}${others}.`, !name && signIn("Sign in to keep it")];
-  if (!trouble) return ["Being uploaded …"];
-  if (trouble.until === Infinity) return ["It is kept in this browser, and is not uploaded yet."];
-  return [`It is kept in this browser, and is uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`];
+  if (owner !== name) return [`It is saved in this browser${owner && ` for ${owner}`}${others}.`, !name && signIn("Sign in to keep it")];
+  if (!trouble) return ["Uploading …"];
+  if (trouble.until === Infinity) return ["It is saved in this browser, but not uploaded yet."];
+  return [`It is saved in this browser, and will be uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`];
 }
 
 function verdictInWords() {
   const { status = "pending", error } = verdict ?? {};
-  if (status === "pending") return `Being checked …${error ? " The result could not be read yet. This page asks again." : ""}`;
+  if (status === "pending") return `Checking …${error ? " The result isn’t available yet. This page retries." : ""}`;
   if (error) return sentence(error);
-  return status === "verified" ? "✓ Verified: these moves win this deal with just this score." : "The check could not confirm this game.";
+  return status === "verified" ? "✓ Verified: these moves win this deal with exactly this score." : "The check could not confirm this game.";
 }
 
 /** How the upload of this game stands. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
@@ -180,19 +180,19 @@ function offer(name, { wins, games }) {
   const parts = [wins.length && counted(wins.length, "win"), games.length > wins.length && counted(games.length - wins.length, "other game")];
   const handed = (/** @type {string | null} */ to) => async () => {
     await handOver(to);
-    say(to ? "Kept" : "Removed");
+    say(to ? "Added" : "Removed");
     await sent();
   };
-  return h("div", { class: "bar", role: "group", "aria-label": "Games played signed out" },
-    h("p", {}, `${parts.filter(Boolean).join(" and ")} played here signed out: keep them in ${name}’s account?`),
-    h("button", { type: "button", class: "main", click: handed(name) }, "Keep"), h("button", { type: "button", click: handed(null) }, "Not mine"));
+  return h("div", { class: "bar", role: "group", "aria-label": "Games played while signed out" },
+    h("p", {}, `${parts.filter(Boolean).join(" and ")} played here while signed out: add to ${name}’s account?`),
+    h("button", { type: "button", class: "main", click: handed(name) }, "Add"), h("button", { type: "button", click: handed(null) }, "Not mine"));
 }
 
 /** @param {Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
-  const late = wins.some(({ day }) => day) ? ` A win of a day’s deal is on its board if it arrives within ${BOARD_HOURS} hours of the start of that day (UTC).` : "";
+  const late = wins.some(({ day }) => day) ? ` To appear on a day’s board, a win must arrive within ${BOARD_HOURS} hours of the start of that day (UTC).` : "";
   const count = wins.length || games;
-  const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} here.${late}`;
+  const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
   return h("p", {}, error.status ? `${waits} ${sentence(error)} ` : `Not connected: ${waits}`, full);
 }
@@ -231,7 +231,7 @@ async function judge(judged, replay, seconds) {
   render();
   if (verdict.status !== "verified") return;
   say("Verified");
-  const told = await rankOf(replay).catch(() => "Your place on the board could not be read.");
+  const told = await rankOf(replay).catch(() => "Your place on the board couldn’t be loaded.");
   if (judged !== game) return;
   rank = told;
   render();
@@ -245,9 +245,9 @@ async function rankOf(replay) {
   const { entries } = await readOwn(`/api/boards/${board}?around=me`);
   const own = entries.find((/** @type {any} */ entry) => entry.own);
   const where = day ? "on the board of the day" : "on the board of this deal";
-  if (!own && day && Date.now() > Date.parse(day.date) + BOARD_HOURS * 3600_000) return "This win came too late for the board of the day.";
+  if (!own && day && Date.now() > Date.parse(day.date) + BOARD_HOURS * 3600_000) return "This win arrived too late for the board of the day.";
   if (!own) return NAMELESS;
-  if (own.replay_id !== replay) return `Your best game ${where} is another one: place ${own.rank}, ${counted(own.score, "point")}.`;
+  if (own.replay_id !== replay) return `Your best game ${where} is a different one: place ${own.rank}, ${counted(own.score, "point")}.`;
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
 }
 
@@ -262,10 +262,10 @@ async function showDay() {
   const { entries } = await readOwn(`/api/boards/daily/${day.date}?limit=100`).catch(() => ({ entries: null }));
   if (game.day !== day) return;
   place.hidden = false;
-  if (!entries) return void (place.textContent = "Who has won it could not be read.");
+  if (!entries) return void (place.textContent = "The winners couldn’t be loaded.");
   const three = entries.filter((/** @type {any} */ entry) => entry.draw_mode === "DrawThree").length;
   const many = entries.length === 100 ? "at least 100 players" : counted(entries.length, "player");
-  place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "Nobody on the boards has won it yet.";
+  place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "No player on the boards has won it yet.";
 }
 
 /** Show what waits, and from now on what becomes of it. @param {Record<string, () => void>} actions `deal`, `again` */

@@ -17,8 +17,8 @@ const leaves = (name, games) => new Promise((resolve) => {
     dialog.remove();
   };
   const dialog = h("dialog", { id: "unsent", "aria-labelledby": "unsent-heading", close: closed },
-    h("h2", { id: "unsent-heading" }, `${counted(games, "game")} could not be sent yet`),
-    h("p", {}, `What waits in this browser is sent when ${name} signs in here again. Other players don’t see it.`),
+    h("h2", { id: "unsent-heading" }, `${counted(games, "game")} couldn’t be sent yet`),
+    h("p", {}, `Unsent games stay in this browser until ${name} signs in here again. Other players can’t see them.`),
     h("form", { method: "dialog", class: "row" },
       h("button", { class: "main" }, "Stay signed in"), h("button", { value: "leave" }, "Sign out")));
   document.body.append(dialog);

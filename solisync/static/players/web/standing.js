@@ -39,7 +39,7 @@ export async function wonDays() {
 /** The player's progress as facts. @param {string} today the date, in UTC */
 export async function standing(today) {
   const { stats, progress, achievements } = await pull();
-  if (!stats.games_played) return [h("p", {}, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game that you have signed in to, and your progress appears here.")];
+  if (!stats.games_played) return [h("p", {}, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and your progress appears here.")];
   const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
   const unlocked = achievements.filter((/** @type {any} */ each) => each.unlocked).length;
   const facts = /** @type {[string, string][]} */ ([

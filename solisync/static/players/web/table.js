@@ -175,7 +175,7 @@ export class Table {
     const { selected } = this;
     if (selected?.pile === spot.pile && selected.index === spot.index) {
       this.select(null);
-      return this.page.tell("Not selected any more");
+      return this.page.tell("Selection cleared");
     }
     if (selected && targets(this.position, selected.pile, selected.index).includes(spot.pile)) return this.#move(selected, spot.pile);
     const cards = this.cardsAt(spot);
@@ -202,7 +202,7 @@ export class Table {
   /** @param {Spot} spot @param {string} [to] */
   #refuse(spot, to) {
     const cards = this.cardsAt(spot);
-    if (!cards.length) return this.page.refuse("There is no card here, and none is selected");
+    if (!cards.length) return this.page.refuse("No card here, and none selected");
     for (const card of cards) if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.board.cards[card].item.animate(SHAKE, 160);
     this.select(null);
     this.page.refuse(`${named(cards[0])} does not fit ${to ? `on ${place(to)}` : "anywhere"}`);

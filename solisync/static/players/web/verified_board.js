@@ -17,7 +17,7 @@ let next = null;
 /** @param {Record<string, string>} query */
 const boardPath = (query) => `/api/boards/verified?${new URLSearchParams({ ...(draw.value && { draw_mode: draw.value }), ...query })}`;
 
-const shown = () => entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "Nobody is on this board yet.");
+const shown = () => entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "This board has no entries yet.");
 
 /** The board from its top, or further down. @param {boolean} further */
 async function load(further) {
@@ -59,7 +59,7 @@ async function reports() {
     h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
     h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
     h("td", {}, ago(entry.recorded_at)));
-  if (!list.length) return [h("p", { class: "quiet" }, "Nobody is on this list yet.")];
+  if (!list.length) return [h("p", { class: "quiet" }, "This list has no entries yet.")];
   return [table("Best score first", ["Player", "Best score", "Best time", "Since"], list.map(row))];
 }
 
