@@ -1,1 +1,1 @@
-"""Message shapes and the decisions of each noun: pure functions of their arguments, without I/O, clock or Twisted."""
+"""Message shapes and the rules of each resource: pure functions of their arguments, without I/O, clock or Twisted."""

@@ -25,7 +25,7 @@ class AuthRequest(Struct, frozen=True):
         Meta(
             description="3-32 ASCII letters, digits and underscores, after trimming",
             examples=["ann"],
-            # for the OpenAPI document: `check_username` checks it, with error texts that players can read
+            # for the OpenAPI document alone: `check_username` checks it, with error texts for players
             extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},
         ),
     ]
@@ -107,14 +107,14 @@ def check_new_password(text: str) -> bytes:
 
 
 def avatar_url(user_id: str, extension: str | None) -> str | None:
-    """The path of a player's avatar, None if there is none."""
+    """The path of a player's avatar; None without one."""
     return None if extension is None else f"/avatars/{user_id}.{extension}"
 
 
 def me(user_id: str, username: str | None, avatar_extension: str | None, guest: bool | None = None) -> Me:
     """The profile of a player.
 
-    Raises Unauthorized for a row without a username, which the schema doesn't allow: met in altered databases only.
+    Raises Unauthorized for a row without a username. The schema doesn't allow that, but altered databases have had it.
     """
     if username is None:
         raise Unauthorized

@@ -1,4 +1,4 @@
-"""Admins, their codes and sessions; acts of operators, as the console takes and answers them.
+"""Admins and moderation acts: the shapes of the console's requests and answers, and their rules.
 
 See docs/administration.md "Admins", docs/console.md "Acts", docs/moderation.md.
 """
@@ -214,21 +214,21 @@ class Suspended(Struct, frozen=True, kw_only=True):
 
 
 def check_admin_name(name: str) -> str:
-    """The name; raises BadRequest unless it is one that an admin can have."""
+    """Check an admin's name and return it; raises BadRequest."""
     if not _NAME.fullmatch(name):
         raise BadRequest("bad_field", "an admin's name has 1 to 32 lower case letters, digits, '_', '.' and '-'")
     return name
 
 
 def new_session_secret() -> str:
-    """What the cookie of a session holds: 256 random bits, in base64url."""
+    """A new secret for the cookie of a session: 256 random bits, in base64url."""
     return secrets.token_urlsafe(32)
 
 
 def check_text(text: str, name: str, most: int) -> str:
-    """The text without white space around it; raises BadRequest if it is too long, or empty, or no text column has it.
+    """Trim and check a text; raises BadRequest if it is empty or too long, or no text column can store it.
 
-    `name` is what the error calls it, `most` its greatest length in code points.
+    `name` names the text in the error; `most` is its greatest length in code points.
     """
     text = text.strip()
     if not text or len(text) > most:
@@ -239,7 +239,7 @@ def check_text(text: str, name: str, most: int) -> str:
 
 
 def check_suspension(until: datetime | None, message: str | None, now: datetime) -> str | None:
-    """The message; raises BadRequest for a wrong one, or for an end that has passed."""
+    """Check the end and the message of a suspension, and return the message; raises BadRequest if either is wrong."""
     if until is not None and not now < until:
         raise BadRequest("bad_field", "until must be in the future")
     return None if message is None else check_text(message, "message", MESSAGE_MAX)

@@ -1,8 +1,8 @@
 r"""Analytics: message shapes, and the validation of events (docs/protocol.md "Analytics").
 
-Events are validated one by one, so that an invalid one is rejected alone. So a batch is decoded with its events left as
-raw JSON. Because msgspec would refuse the whole batch for one half of a surrogate pair, those are first replaced by
-U+0000, which makes only the event that has it invalid.
+Events are validated one by one, so that an invalid event doesn't reject its batch. So decoding a batch leaves its
+events as raw JSON. msgspec would refuse the whole batch for one half of a surrogate pair. So each half is first
+replaced by U+0000, which makes only its event invalid.
 """
 
 import re
@@ -21,7 +21,7 @@ EVENTS_MAX = 50
 PAYLOAD_MAX_BYTES = 4_096
 AHEAD_MAX = timedelta(hours=24)
 
-# the pattern is for the OpenAPI document: `validate` checks it, with error texts that developers can read
+# the pattern is for the OpenAPI document alone: `validate` checks it, with error texts for developers
 Name = Annotated[str, Meta(min_length=1, max_length=64, extra_json_schema={"pattern": r"^[^\x00]+$"})]
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -98,7 +98,7 @@ def read_batch(body: bytes) -> UndecodedBatch:
 
 
 def splittable(body: bytes) -> bytes:
-    """The body with U+0000 for each half of a surrogate pair, so that it can be decoded as an UndecodedBatch."""
+    """Replace each half of a surrogate pair by U+0000, so that the body can be decoded as an UndecodedBatch."""
     return without_lone_surrogates(body, instead=b"\\u0000")
 
 
@@ -118,7 +118,7 @@ def validate(sent: UndecodedBatch, now: datetime) -> ValidatedBatch:
     return ValidatedBatch(
         session_id=sent.session_id,
         name=name_of(sent.user_id),
-        events=list({event.id: event for event in reversed(accepted)}.values()),  # the first of equals counts
+        events=list({event.id: event for event in reversed(accepted)}.values()),  # of equal ids, the first counts
         accepted=len(accepted),
         rejected=rejected,
     )
@@ -143,13 +143,13 @@ def contains_nul(json: bytes) -> bool:
 
 
 def name_of(user_id: str | None) -> str | None:
-    """The name to store events under: trimmed like a username, a UUID in canonical form, so that erasure finds it."""
+    """The name under which events are stored: trimmed, and a UUID in canonical form, so that erasure finds it."""
     name = (user_id or "").strip()
     return canonical_uuid(name) or name or None
 
 
 def names_of_rename(former: str, username: str) -> tuple[str | None, str | None, str | None, str | None]:
-    """The former username as events have it, and the id that it spells, if any; the same of the new username."""
+    """The former username as events have it, and the id that it spells, if any; then the same of the new username."""
     return name_of(former), canonical_uuid(former), name_of(username), canonical_uuid(username)
 
 

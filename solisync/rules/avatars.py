@@ -1,7 +1,7 @@
 """Avatars: the accepted image formats (docs/protocol.md "The player").
 
-Images are checked by their first bytes and never decoded. They may so be broken or something else, which is why they
-are served with a policy that has browsers run nothing in them (docs/security.md "Uploads").
+Only the first bytes of an image are checked; images are never decoded. A file may therefore be broken, or not an image.
+So it is served with a policy under which browsers run nothing in it (docs/security.md "Uploads").
 """
 
 import re
@@ -28,12 +28,12 @@ AVATAR_TYPES = tuple(image.media_type for image in FORMATS)
 AVATAR_TOO_LARGE = "avatar must be at most 1 MB"
 
 _BY_MEDIA_TYPE = {image.media_type: image for image in FORMATS}
-_BY_MEDIA_TYPE["image/jpg"] = _BY_MEDIA_TYPE["image/jpeg"]  # not registered, but sent by some clients
+_BY_MEDIA_TYPE["image/jpg"] = _BY_MEDIA_TYPE["image/jpeg"]  # isn't a registered type, but some clients send it
 _BY_EXTENSION = {image.extension: image for image in FORMATS}
 
 
 def check_avatar(content_type: str, image: bytes) -> str:
-    """The extension for an image of this Content-Type; raises BadRequest if type or signature are wrong."""
+    """The extension for an image of this Content-Type; raises BadRequest if the type or the signature is wrong."""
     declared = _BY_MEDIA_TYPE.get(content_type.partition(";")[0].strip(" \t").lower())
     if declared is None:
         raise BadRequest("avatar_type", "avatar must be image/jpeg, image/png, image/webp or image/gif")
@@ -43,6 +43,6 @@ def check_avatar(content_type: str, image: bytes) -> str:
 
 
 def media_type(extension: str) -> str | None:
-    """The media type for an extension, None for an unknown one."""
+    """The media type for an extension; None for an unknown one."""
     known = _BY_EXTENSION.get(extension)
     return None if known is None else known.media_type

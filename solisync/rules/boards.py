@@ -1,4 +1,4 @@
-"""Boards of verified replays: which there are, and what a query may ask of them.
+"""Boards of verified replays: their names, and the parameters of their queries.
 
 See docs/protocol.md "Boards", docs/verification.md "Boards".
 """
@@ -16,7 +16,7 @@ from .queries import choice, position_of, position_text, whole_number
 from .shapes import Id, Time
 
 OWN = "own"
-"""All that a player has verified in mode Classic, unlisted replays too; nobody is ranked there."""
+"""The board of all verified Classic replays of a player, including unlisted ones; it has no ranks."""
 
 DAILY_HOURS = 36
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
@@ -69,12 +69,12 @@ class Place(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The place as clients see it."""
+        """The place as clients receive and send it."""
         return position_text("i", *self)
 
 
 class Window(NamedTuple):
-    """What part of a board to show: `limit` entries `after` a place, or those around oneself."""
+    """The part of a board to show: `limit` entries `after` a place, or the entries around the player's own."""
 
     limit: int = LIMIT_DEFAULT
     after: Place | None = None
@@ -82,13 +82,13 @@ class Window(NamedTuple):
 
 
 def classic_board(draw_mode: list[str]) -> str:
-    """The board of mode Classic, given all values of `draw_mode` in the query; raises BadRequest."""
+    """The name of the board of mode Classic, given all values of `draw_mode` in the query; raises BadRequest."""
     wanted = choice(draw_mode, "draw_mode", DRAW_MODES)
     return "classic" if wanted is None else f"classic/{wanted}"
 
 
 def daily_board(day: str) -> tuple[str, date]:
-    """The board of a day, and that day; raises NotFound for what is no date."""
+    """The name of a day's board, and the day; raises NotFound for any other text."""
     begins = read_day(day)
     if begins is None:
         raise no_such_day()
@@ -96,18 +96,18 @@ def daily_board(day: str) -> tuple[str, date]:
 
 
 def no_such_day() -> NotFound:
-    """The error for a day that has not begun, or is none."""
+    """The error for a day that has not begun or doesn't exist."""
     return NotFound("day_not_found", "no such day")
 
 
 def deal_board(seed: str, draw_mode: str) -> str:
-    """The board of a deal; raises NotFound for what is none."""
+    """The name of a deal's board; raises NotFound if the deal doesn't exist."""
     read_deal(seed, draw_mode)
     return f"deal/{seed}/{draw_mode}"
 
 
 def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
-    """The boards of days on which a verified replay stands; the database decides on the others (`place_replay`)."""
+    """The days' boards that rank a verified replay; the database decides about the other boards (`place_replay`)."""
     received_on = received_at.astimezone(UTC).date()
     day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # an import may bring the year 1, or 9999
     return [
@@ -120,7 +120,7 @@ def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
 
 
 def window(limit: list[str], after: list[str], around: list[str]) -> Window:
-    """What to show, given all values of these parameters in the query; raises BadRequest."""
+    """The part of a board to show, given all values of these parameters in the query; raises BadRequest."""
     if around:
         if around != ["me"] or limit or after:
             raise BadRequest("bad_query", "around must be me, without limit and after")
@@ -132,9 +132,9 @@ def window(limit: list[str], after: list[str], around: list[str]) -> Window:
 
 
 def page(found: Sequence[BoardEntry], limit: int) -> BoardPage:
-    """The first `limit` of these entries, and where to go on if there are more of them.
+    """A page of the first `limit` entries, with the position of the next page if there are more.
 
-    The `rank` of each is the number of entries before the first one, as storage returns it; here, it becomes the place.
+    Storage returns in each `rank` the number of entries before the first one. The page has the entry's place instead.
     """
     places = ((entry.rank or 0) + number for number, entry in enumerate(found, 1))
     entries = [
@@ -149,7 +149,7 @@ def _place_of(entry: BoardEntry) -> Place:
 
 
 def _place(deficit: int, received_at: datetime, replay_id: str) -> Place:
-    # in SQL the least integer can't be written, because -2147483648::int is the negative of what is none
+    # SQL can't spell the least integer: -2147483648::int negates a number that is out of range
     if deficit == -(2**31):
         raise ValueError
     return Place(deficit, received_at, replay_id)

@@ -1,8 +1,9 @@
-"""Sessions of browsers: message shapes, the cookie, and which requests to trust it in.
+"""Sessions of browsers: message shapes, the cookie, and a check of which requests may use it.
 
-Browsers send cookies along with requests that other sites cause, so whatever reads one first asks `is_same_origin`. No
-page can set Host, Origin or Sec-Fetch-Site; and to send JSON to another origin it needs leave, which these routes never
-give. See docs/protocol.md "Sessions of browsers", docs/security.md "Logins of browsers".
+Browsers send cookies even with requests that other sites cause. So every route that reads the cookie first asks
+`is_same_origin`. No page can set Host, Origin or Sec-Fetch-Site. A page needs permission to send JSON to another
+origin, which these routes never give. See docs/protocol.md "Sessions of browsers", docs/security.md "Logins of
+browsers".
 """
 
 import re
@@ -43,9 +44,9 @@ class BrowserSession(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SessionCookie:
-    """A cookie with a secret in it, which may be anything; None without one.
+    """A cookie that holds a secret; the secret is unchecked text, or None without a cookie.
 
-    Only a page that came over HTTPS can set a cookie whose name begins with __Host-, and only for its own host.
+    The name begins with __Host- for pages over HTTPS: only such a page can set that cookie, and only for its own host.
     """
 
     name: str
@@ -54,7 +55,7 @@ class SessionCookie:
 
     @classmethod
     def read(cls, name: str, lifetime: timedelta, lines: Sequence[str], *, secure: bool) -> "SessionCookie":
-        """The cookie in these lines of the header Cookie. Of two with its name, either may be forged."""
+        """Read the cookie from these lines of the header Cookie; of two with its name, either may be forged."""
         if secure:
             name = f"__Host-{name}"
         pairs = (pair.strip(" \t").partition("=") for line in lines for pair in line.split(";"))
@@ -62,12 +63,12 @@ class SessionCookie:
         return cls(name, lifetime, values[0] if len(values) == 1 else None)
 
     def holding(self, token: str) -> str:
-        """The value of Set-Cookie that puts this secret in its place."""
+        """The value of Set-Cookie that stores this secret."""
         return self._set(token, int(self.lifetime.total_seconds()))
 
     @property
     def cleared(self) -> str:
-        """The value of Set-Cookie that takes it away."""
+        """The value of Set-Cookie that removes the cookie."""
         return self._set("", 0)
 
     def _set(self, value: str, seconds: int) -> str:
@@ -78,7 +79,7 @@ class SessionCookie:
 def is_same_origin(
     *, content_types: Sequence[str], hosts: Sequence[str], origins: Sequence[str], fetch_sites: Sequence[str]
 ) -> bool:
-    """Return whether these header values (Content-Type, Host, Origin, Sec-Fetch-Site) can come from this service's own page.
+    """Return whether only a page of this service can have sent these Content-Type, Host, Origin and Sec-Fetch-Site.
 
     The scheme of Origin is not compared, because the service doesn't know whether a proxy in front of it speaks TLS.
     """
@@ -92,7 +93,7 @@ def is_same_origin(
 
 
 def is_secure(origins: Sequence[str]) -> bool:
-    """Return whether the browser has the page over HTTPS, as this Origin says."""
+    """Return whether the browser loaded the page over HTTPS, according to its Origin."""
     return len(origins) == 1 and origins[0].lower().startswith("https://")
 
 
@@ -109,7 +110,7 @@ def host_of(lines: Sequence[str]) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is a name of this machine that no server of names decides, or a loopback address."""
+    """Return whether a host is a loopback address, or a name that always means this machine, whatever DNS returns."""
     if host in LOOPBACK_NAMES:
         return True
     try:

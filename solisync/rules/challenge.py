@@ -1,4 +1,4 @@
-"""Deals, and that of the day, a function of the UTC date alone (docs/protocol.md "Deals")."""
+"""Deals, and the daily challenge, which depends only on the UTC date (docs/protocol.md "Deals")."""
 
 import re
 from contextlib import suppress
@@ -13,7 +13,7 @@ from .shapes import U64
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
-# (target score, most seconds, description), picked by seed mod 6
+# (target score, most seconds, description), chosen by seed mod 6
 _GOALS = (
     (None, 300, "Win within 5 minutes"),
     (4_000, None, "Score 4,000 points or more"),
@@ -35,7 +35,7 @@ class DailyChallenge(Struct, frozen=True, kw_only=True):
 
 
 def daily_challenge(day: date) -> DailyChallenge:
-    """The challenge of `day`."""
+    """Return the challenge of `day`."""
     seed = 0
     for byte in day.isoformat().encode("ascii"):
         seed = (seed * 31 + byte) % 2**64
@@ -55,7 +55,7 @@ class DealtCards(Struct, frozen=True):
 
 
 def read_deal(seed: str, draw_mode: str) -> int:
-    """The seed of a deal that a path names; raises NotFound for a wrong one."""
+    """The seed of a deal that a path names; raises NotFound if the deal doesn't exist."""
     number = read_seed(seed)
     if number is None or draw_mode not in DRAW_MODES:
         raise NotFound()

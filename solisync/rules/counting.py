@@ -1,14 +1,16 @@
 """Counting games across devices: docs/sync.md "How games are counted".
 
-Taking the higher of two counters loses games: two devices that play 5 and 7 more from a common 100 end at 107. For each
-session the server knows what its device had, so it can add what is new: 100, 105, 112.
+Taking the higher of two counters loses games: two devices that play 5 and 7 more from a common 100 end at 107. The
+server knows what each session's device had, so it adds only new games: 100, 105, 112.
 
-What a device had is not known exactly. It certainly had what it pushed last (`Known.pushed`). Since then it has been
-told some states (`Known.answers`), and each of them may have reached it or not. A device that has taken up an answer
-pushes at least that much; so everything in an answer that a push reaches is taken for known, and is not counted again.
-That may count too little, where a device has reached an answer by its own games without having seen it, but never too
-much: as long as every answer is remembered until a push has covered it, and all progress of a device travels through
-this server and by one session at a time.
+The server doesn't know exactly what a device had. The device certainly had what it pushed last (`Known.pushed`). Each
+answer that was sent since then (`Known.answers`) may have arrived or not. A device that has taken up an answer pushes
+at least its counts. So if a push reaches an answer, the server takes everything in that answer as known, and doesn't
+count it again.
+
+This may count too little, if a device has reached an answer by its own games without having received it. It never
+counts too much under two conditions. Every answer is remembered until a push has covered it. All progress of a device
+travels through this server, by one session at a time.
 """
 
 from enum import Enum
@@ -26,7 +28,7 @@ MOST_ANSWERS = 16
 
 
 class GameCounts(NamedTuple):
-    """What is counted of a payload; `time` is that of all won games, in seconds, from their average."""
+    """The counters of a payload that are added up; `time` is the seconds of all won games, from their average."""
 
     games_played: int
     games_won: int
@@ -37,7 +39,7 @@ class GameCounts(NamedTuple):
     time: int
 
     def reaches(self, other: "GameCounts") -> bool:
-        """Return whether none of the counters that merging never lowers is below the other's."""
+        """Return whether each counter that merging never lowers is at least the other's."""
         return (
             self.games_played >= other.games_played
             and self.games_won >= other.games_won
@@ -52,21 +54,21 @@ class GameCounts(NamedTuple):
         return GameCounts._make((*rest, *most, time))
 
     def encode(self) -> str:
-        """The counts as JSON, always spelled alike."""
+        """The counts as JSON; equal counts have equal bytes."""
         return _encode(self).decode()
 
 
 class Known(NamedTuple):
-    """What a session's device had: what it `pushed` last, if that counts, and what it was told since then."""
+    """The known states of a session's device: what it `pushed` last, if that is reliable, and answers since then."""
 
     pushed: GameCounts | None
     answers: tuple[GameCounts, ...]
 
     def after(self, pushed: GameCounts, answer: GameCounts, basis: "Basis") -> "Known":
-        """What is known once a push has been merged so and answered; of a stale one only the answer is.
+        """The state after a push was merged on this basis and answered; a stale push adds only its answer.
 
-        A push that was merged by MAXIMUM and lacks games of its answer may have come late. Its device may have pushed
-        more before, which is in the answer and in nothing that came earlier.
+        A push that was merged by MAXIMUM and lacks games of its answer may be late. Its device may have pushed more
+        before. Only the answer is certain to have those games.
         """
         if basis is Basis.MAXIMUM and not pushed.reaches(answer):
             return Known(None, (answer,))
@@ -79,7 +81,7 @@ class Known(NamedTuple):
         return known if len(known.answers) <= MOST_ANSWERS else Known(None, (answer,))
 
     def reached_by(self, pushed: GameCounts) -> list[GameCounts]:
-        """What the device of a push had, as far as is known."""
+        """The known states that the device of a push had."""
         return [each for each in (self.pushed, *self.answers) if each is not None and pushed.reaches(each)]
 
 
@@ -91,7 +93,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Basis(Enum):
-    """How the games of a push were merged: as differences, by the higher counter, or so because the push came late."""
+    """How the games of a push were merged.
+
+    COUNTED: by adding differences. MAXIMUM: by the higher counter. STALE: by the higher counter, because the push is
+    late.
+    """
 
     COUNTED = "counted"
     MAXIMUM = "maximum"
@@ -99,7 +105,7 @@ class Basis(Enum):
 
 
 def counts_of(payload: Payload) -> GameCounts:
-    """What is counted of a payload."""
+    """The counters of a payload."""
     stats = payload.stats
     return GameCounts(
         games_played=stats.games_played,
@@ -113,9 +119,9 @@ def counts_of(payload: Payload) -> GameCounts:
 
 
 class Sum(NamedTuple):
-    """How the games of a push were merged, and the counts that result; these have no meaning unless it is COUNTED.
+    """How the games of a push were merged, and the sum; `counts` have no meaning unless `basis` is COUNTED.
 
-    `had` is what the device had before its new games, as far as is known.
+    `had` is the known part of what the device had before its new games.
     """
 
     basis: Basis
@@ -123,12 +129,12 @@ class Sum(NamedTuple):
     had: GameCounts
 
     def knew(self, told: GameCounts) -> bool:
-        """Return whether the device had all games of the stored document, of which sessions were told `told`."""
+        """Return whether the device had all games of the stored document, whose counts sessions received as `told`."""
         return self.basis is Basis.COUNTED and self.had[:6] == told[:6]
 
 
 def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
-    """The stored counts with what is new in a push."""
+    """Add the new games of a push to the stored counts."""
     if known.pushed is not None and not pushed.reaches(known.pushed):
         return Sum(Basis.STALE, stored, NO_GAMES)
     had = known.reached_by(pushed)
@@ -136,7 +142,7 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
         return Sum(Basis.MAXIMUM, stored, NO_GAMES)
     most = GameCounts(*map(max, had[0], *had))
     new = GameCounts(*[max(mine - its, 0) for mine, its in zip(pushed, most, strict=True)])
-    if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some of them were counted before a merge lowered them
+    if new.draw_one_wins + new.draw_three_wins > new.games_won:  # a merge had lowered some of them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
     six = [
         min(max(before + more, mine), limit)
@@ -150,7 +156,7 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
 
 
 def sum_of(one: GameCounts, other: GameCounts) -> GameCounts:
-    """The counts of two players with different games."""
+    """Add the counts of two players with different games."""
     six = [min(mine + its, limit) for mine, its, limit in zip(one[:6], other[:6], _MOST, strict=True)]
     return GameCounts._make((*six, one.time + other.time))
 
@@ -162,13 +168,13 @@ def _is_between(counts: GameCounts, one: GameCounts, other: GameCounts) -> bool:
 
 
 def _at_average(counts: GameCounts, stored: GameCounts, pushed: GameCounts) -> GameCounts:
-    """The counts with a time for which the new games took as long as the average of those that were pushed."""
+    """The counts with a time in which the new games took the average of the pushed ones."""
     new = counts.games_won - stored.games_won
     return counts._replace(time=stored.time + new * pushed.time // max(pushed.games_won, 1))
 
 
 def with_counts(document: Document, counts: GameCounts) -> Document:
-    """A merged document with these counts, and what follows from them."""
+    """A merged document with these counts, and the fields that follow from them."""
     payload = document.payload
     won = counts.games_won
     played = max(counts.games_played, won)

@@ -1,7 +1,7 @@
-"""Documents of progress: read as a device pushed them, read from storage, and the default one.
+"""Documents of progress: reading pushed ones and stored ones, and making the default one.
 
-A device pushes in one of several spellings (docs/sync.md "The payload"). `read_pushed` makes these passes over the
-text, and rarely more than the first:
+Devices push several spellings (docs/sync.md "The payload"). `read_pushed` makes these passes over the text, and rarely
+more than the first:
 
 | The text has | Pass | Cost, in decodings | Sent by |
 |---|---|---|---|
@@ -11,7 +11,7 @@ text, and rarely more than the first:
 | whole numbers as 95.0, never as null | `_with_integers`, then `read_json` | 3 more | programs with doubles alone |
 | an escape, or a time whose offset has no colon | `_check_times` | 1 more; the latter is refused | no known client |
 
-What no pass can read is refused, with the path of the first field that is wrong.
+If no pass can read the text, it is refused with the path of the first wrong field.
 """
 
 import json
@@ -49,14 +49,14 @@ _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
 
 
 class Pushed(NamedTuple):
-    """What a device pushed, and in how many bytes."""
+    """A pushed document, and its size in bytes."""
 
     document: Document
     size: int
 
 
 def read_pushed(body: bytes) -> Pushed:
-    """Decode what a device pushed; raises BadRequest with the path of the field that is wrong."""
+    """Decode a pushed document; raises BadRequest with the path of the wrong field."""
     document = read_known(body)
     if document is None:
         try:
@@ -79,7 +79,7 @@ class _KnownStats(Stats, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _KnownAchievement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An Achievement, unchecked: there are many of them, and `read_known` looks for what would have to be converted."""
+    """An unchecked Achievement: there are many of them, and `read_known` itself checks their times."""
 
     id: Key
     unlocked: bool
@@ -115,7 +115,7 @@ def read_known(raw: bytes) -> Document | None:
 
 
 def read_unknown(raw: bytes) -> UnknownFields:
-    """The fields of a valid payload that its shapes do not have; raises DecodeError for a name that is no text."""
+    """The fields of a valid payload that its shapes lack; raises DecodeError for a field name that isn't valid text."""
     payload = _read_fields(escape_surrogates(raw))
     achievements: dict[str, Unknown] = {}
     for record in _decode_records(payload["achievements"]):
@@ -132,7 +132,7 @@ def read_unknown(raw: bytes) -> UnknownFields:
 
 
 def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
-    """The fields that a shape does not have, of a document whose surrogates are escaped."""
+    """The fields that a shape lacks, from a document whose surrogates are escaped."""
     known = shape.__struct_fields__
     return {
         _decode_text(restore_surrogates(_encode(name))) if "\0" in name else name: Raw(restore_surrogates(bytes(value)))
@@ -142,9 +142,9 @@ def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
 
 
 def _with_integers(body: bytes) -> bytes | None:
-    """The body with integers for whole numbers in `stats` and `progress`, and for null where that means never.
+    """Replace whole numbers in `stats` and `progress` by integers, and null by NEVER where it means that.
 
-    None unless it is an object of objects. JavaScript writes Infinity as null.
+    None if the body isn't an object of objects. JavaScript writes Infinity as null.
     """
     try:
         payload = _read_fields(body)
@@ -197,7 +197,7 @@ def _check_times(body: bytes) -> None:
 
 
 def default_document(user_id: str, now: datetime) -> Document:
-    """The document of a player who never pushed (docs/sync.md "Never pushed")."""
+    """The document of a player who has never pushed (docs/sync.md "Never pushed")."""
     payload = Payload(
         user_id=user_id, stats=_default_stats(), achievements=[], progress=_default_progress(), last_modified=now
     )
@@ -205,14 +205,15 @@ def default_document(user_id: str, now: datetime) -> Document:
 
 
 def revision(stored: bytes) -> str:
-    """What tells this stored document from every other one (docs/live.md)."""
+    """The revision of a stored document, which differs for every content (docs/live.md)."""
     return sha256(stored).hexdigest()[:32]
 
 
 def is_news(merged: Document, stored: Document | None) -> bool:
-    """Return whether a merged document has more than new times, and the form of the id, that the one before had not.
+    """Return whether a merged document differs from the one before in more than times and the form of the id.
 
-    Each push changes the times: two devices that push whenever the other has would never end if these were news.
+    Every push changes the times. If these were news, two devices that each push after the other's push would never
+    stop.
     """
     if stored is None:
         return True
@@ -231,10 +232,10 @@ def _all_facts(shapes: Sequence[Struct]) -> list[tuple[Any, ...]]:
 
 
 def read_stored(raw: bytes) -> Document:
-    """A stored document.
+    """Decode a stored document.
 
-    An older version may have stored it, to which some fields of today were unknown, so that it didn't check them: a
-    value that doesn't fit such a field counts as absent.
+    An older version, which didn't know and check some of today's fields, may have stored it. A value that doesn't fit
+    such a field counts as absent.
     """
     return read_known(raw) or Document(_stored_payload(raw), read_unknown(raw))
 

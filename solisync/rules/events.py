@@ -1,4 +1,4 @@
-"""Events of streams: their shapes, their text, and the boards that a stream names (docs/live.md)."""
+"""Events of streams: their shapes, their text, and the boards that a stream may name (docs/live.md)."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from .replays import VerdictStatus
 from .shapes import Id, Time
 
 BOARDS_MAX = 3
-RETRY_MS = (1_000, 10_000)  # when a client opens its stream again: chosen at random in this range
+RETRY_MS = (1_000, 10_000)  # a client opens its stream again after a random time in this range
 
 HEARTBEAT = b":\n\n"  # a comment, which clients skip
 
@@ -75,12 +75,12 @@ NAMES: dict[type[StreamEvent], str] = {
 
 
 def event_text(event: StreamEvent) -> bytes:
-    """An event as Server-Sent Events have it (HTML standard, "Server-sent events"): its name, and one line of JSON."""
+    """An event as Server-Sent Events spell it (HTML standard, "Server-sent events"): its name, and one line of JSON."""
     return b"event: %b\ndata: %b\n\n" % (NAMES[type(event)].encode("ascii"), _encode(event))
 
 
 def retry_text(milliseconds: int) -> bytes:
-    """The line that says when to open a stream again after its end."""
+    """The line that sets when the client opens a stream again after its end."""
     return b"retry: %d\n\n" % milliseconds
 
 

@@ -1,7 +1,7 @@
-"""The export of all that is stored about a player: the shape of the document, and its parts as JSON.
+"""The export of everything that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END; with SEPARATOR between two records
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END. SEPARATOR comes between two records
 of a list.
 """
 
@@ -157,18 +157,18 @@ class Exported(Struct, frozen=True, kw_only=True):
 
 
 class StoredReplay(NamedTuple):
-    """An ExportedReplay before it is JSON."""
+    """An ExportedReplay before encoding."""
 
     head: ReplayHead
     body: bytes
 
     def parts(self) -> tuple[bytes, ...]:
-        """The replay as JSON, in parts: a copy less of a large body."""
+        """The replay as JSON, in parts, which saves a copy of a large body."""
         return _encode(self.head)[:-1], b',"body":', self.body, b"}"
 
 
 class StoredAvatar(NamedTuple):
-    """An ExportedAvatar before it is JSON."""
+    """An ExportedAvatar before encoding."""
 
     extension: str
     base64: str
@@ -180,7 +180,7 @@ def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
 
 
 def avatar(stored: StoredAvatar | None) -> bytes:
-    """An avatar, or null; base64 has nothing in it that JSON escapes."""
+    """An avatar as JSON, or null; base64 has no characters that JSON escapes."""
     if stored is None:
         return b"null"
     content_type = _encode(media_type(stored.extension))
@@ -193,13 +193,13 @@ def middle(
     codes: CodesLeft,
     moderation: ExportedModeration,
 ) -> bytes:
-    """The document from the progress to the first replay."""
+    """The document between the progress and the first replay."""
     parts = {b"leaderboard": leaderboard, b"sessions": sessions, b"recovery_codes": codes, b"moderation": moderation}
     return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
 def joined(records: Sequence[StoredReplay | ExportedEvent | ExportedHappening], *, first: bool) -> bytes:
-    """Records in a row with separators, of which the `first` in the document has none before it."""
+    """Records joined by separators; with `first`, no separator comes before them."""
     parts: list[bytes] = []
     for record in records:
         parts += SEPARATOR, *(record.parts() if isinstance(record, StoredReplay) else (_encode(record),))

@@ -1,4 +1,4 @@
-"""Guests, accounts without a password: message shapes, and their progress in a player's (docs/protocol.md "Guests")."""
+"""Guests, which are accounts without a password: message shapes, and merging (docs/protocol.md "Guests")."""
 
 from base64 import b32encode
 from datetime import datetime
@@ -32,7 +32,10 @@ def new_username() -> str:
 def joined(
     guest: Document | None, stored: Document | None, player: str, now: datetime
 ) -> tuple[Document | None, list[SyncConflict]]:
-    """The player's progress with a guest's merged in, and the conflicts. Their games are different ones, and add up."""
+    """Merge a guest's progress into the player's; return it and the conflicts.
+
+    Their games are different, and so add up.
+    """
     if guest is None:
         return stored, []
     owner = guest.payload.user_id if guest.payload.user_id == NIL else player

@@ -1,6 +1,6 @@
-"""Pages for players: what their heads say, and the data in them (docs/pages.md "How a page is made").
+"""Pages for players: the texts of their heads, and their data (docs/pages.md "How a page is made").
 
-Everything here is plain text. Whoever puts it into HTML escapes it.
+Everything here is plain text. Code that puts it into HTML must escape it.
 """
 
 from datetime import date
@@ -32,14 +32,14 @@ PageName = Literal[
 
 
 class PageMeta(NamedTuple):
-    """What previews of a link show."""
+    """The texts that previews of a link show."""
 
     title: str
     description: str
 
 
 class SharedReplay(Struct, frozen=True):
-    """What the page of a replay says of it; the two numbers are spelled as they were uploaded."""
+    """The replay as its page shows it; the two numbers are spelled as uploaded."""
 
     id: str
     username: str
@@ -65,7 +65,7 @@ class ReplayData(Struct, frozen=True):
 
 
 class Goal(Struct, frozen=True):
-    """What is to be reached in the deal of a day."""
+    """The goal of a day's deal."""
 
     description: str
     target_score: int | None
@@ -73,7 +73,7 @@ class Goal(Struct, frozen=True):
 
 
 class DayData(Struct, frozen=True):
-    """The data of the page of a day; the deal is the seed as text."""
+    """The data of a day's page; the deal is the seed as text."""
 
     date: date
     deal: str
@@ -81,7 +81,7 @@ class DayData(Struct, frozen=True):
 
 
 class DayBoard(NamedTuple):
-    """What is known of a day: whether it has begun and is over, and how many players stand on its board."""
+    """The state of a day: whether it has begun or is over, and how many players its board ranks."""
 
     begun: bool
     over: bool
@@ -90,7 +90,7 @@ class DayBoard(NamedTuple):
 
 
 class PlayerData(Struct, frozen=True):
-    """The data of the page of a player; `next` leads to the replays after those on the page."""
+    """The data of a player's page; `next` is the position after the replays on the page."""
 
     username: str
     avatar_url: str | None
@@ -98,7 +98,7 @@ class PlayerData(Struct, frozen=True):
 
 
 class PlayerPage(NamedTuple):
-    """A player, and the newest replays that public lists show of them."""
+    """A player, and the newest of the player's listed replays."""
 
     username: str
     avatar_url: str | None
@@ -106,12 +106,12 @@ class PlayerPage(NamedTuple):
 
     @property
     def page(self) -> PlayerReplays:
-        """The replays that the page shows, and where to go on."""
+        """The replays on the page, and the position of the next page."""
         return player_page(self.replays, RECENT_DEFAULT)
 
     @property
     def data(self) -> PlayerData:
-        """What the script of the page gets."""
+        """The data for the script of the page."""
         return PlayerData(self.username, self.avatar_url, self.page.next)
 
 
@@ -125,13 +125,13 @@ STATIC: dict[PageName, PageMeta] = {
     "failed": PageMeta("Something went wrong", "The server could not make this page."),
     "away": PageMeta("Back in a moment", "The service is restarting or busy."),
 }
-"""The pages without anything of their own in them."""
+"""The heads of pages that are the same for every request."""
 
 HOME = PageMeta("", "Klondike solitaire: the deal of the day, replays of won games, and the best players.")
 
 
 def replay_head(shown: ReplayData) -> PageMeta:
-    """The head of the page of a replay: by whom, with which result, and whether its moves prove it."""
+    """The head of a replay's page: the player, the result, and whether the moves prove it."""
     replay, verdict = shown.replay, shown.verdict
     game = f"{points(replay.final_score)} in {time_taken(replay.time_seconds)}, {in_words(replay.draw_mode).lower()}"
     deal = "" if replay.deal is None else f", deal {replay.deal}"
@@ -140,21 +140,21 @@ def replay_head(shown: ReplayData) -> PageMeta:
 
 
 def claim(verdict: VerdictAnswer) -> str:
-    """The verb between a player and a score: what a check has refuted is only claimed."""
+    """The verb between a player and a score; a refuted score is only claimed."""
     return "claims" if verdict.status == Status.REFUTED else "won with"
 
 
 def day_data(challenge: DailyChallenge) -> DayData:
-    """The data of the page of a day."""
+    """The data of a day's page."""
     goal = Goal(challenge.description, challenge.target_score, challenge.max_time_secs)
     return DayData(challenge.date, str(challenge.seed), goal)
 
 
 def day_head(day: DayData) -> PageMeta:
-    """The head of the page of a day."""
+    """The head of a day's page."""
     return PageMeta(f"Deal of {day.date}", f"{day.goal.description}. The deal is {day.deal}.")
 
 
 def player_head(player: PlayerPage) -> PageMeta:
-    """The head of the page of a player."""
+    """The head of a player's page."""
     return PageMeta(player.username, f"Games of {player.username}, to watch move by move.")

@@ -1,4 +1,4 @@
-"""Strict decoding of JSON bodies; docs/protocol.md "Common to all routes" has the rules."""
+"""Strict decoding of JSON bodies (docs/protocol.md "Common to all routes")."""
 
 import re
 from typing import TypeVar
@@ -17,9 +17,9 @@ _AS_ARRAYS = bytes.maketrans(b"{}", b"[]")
 
 
 def read_json(body: bytes, shape: type[T]) -> T:
-    """Decode a body into `shape`; raises BadRequest with the path of the field that is wrong."""
+    """Decode a body into `shape`; raises BadRequest with the path of the wrong field."""
     try:
-        body.decode("utf-8")  # the whole body: msgspec skips the fields that `shape` does not have
+        body.decode("utf-8")  # checks the whole body, because msgspec skips fields that `shape` lacks
         value = decode(body, shape)
     except UnicodeDecodeError:
         raise BadRequest("bad_json", "request body is not UTF-8") from None
@@ -43,9 +43,9 @@ def nests_too_deep(body: bytes) -> bool:
 
 
 def _nested(levels: int) -> re.Pattern[bytes]:
-    """Brackets that nest no deeper than this, with strings among them, once all else has been taken out."""
-    # Fast path: one pattern instead of a count over each bracket, a tenth of the time, see docs/performance.md. All
-    # its repeats are possessive, and so it goes over the text once.
+    """A pattern of brackets that nest no deeper than this, with strings among them, once all other text is removed."""
+    # Fast path: one pattern instead of a count over each bracket, a tenth of the time, see docs/performance.md. All its
+    # repeats are possessive, so it reads the text once.
     pattern = rb'(?:"[^"]*+")*+'
     for _ in range(levels):
         pattern = rb'(?:"[^"]*+"|\[%b\])*+' % pattern

@@ -1,4 +1,4 @@
-"""The leaderboard: display names, and the bests that count (docs/protocol.md "The leaderboard")."""
+"""The leaderboard: display names, and the bests that it ranks (docs/protocol.md "The leaderboard")."""
 
 import re
 import unicodedata
@@ -17,8 +17,9 @@ ENTRIES = 100
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_UNSEEN = ("Cf", "Me", "Mn")  # categories: format characters, and marks on a character that there must be
-# What else Unicode calls default-ignorable, and letters and symbols that are blank; for the pattern also some _UNSEEN.
+_UNSEEN = ("Cf", "Me", "Mn")  # Unicode categories: format characters, and marks on another character
+# Other characters that Unicode calls default-ignorable, blank letters and symbols, and, for the pattern, some of
+# _UNSEEN.
 _INVISIBLE = (
     r"\xad\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
@@ -35,7 +36,7 @@ class OptIn(Struct, frozen=True):
         Meta(
             description="1-32 code points after trimming, one of them visible, no control characters",
             examples=["Ann"],
-            # for the OpenAPI document: `check_display_name` checks it, with error texts that players can read
+            # for the OpenAPI document alone: `check_display_name` checks it, with error texts for players
             extra_json_schema={"pattern": _PATTERN},
         ),
     ]
@@ -61,7 +62,7 @@ class OwnEntry(Struct, frozen=True):
 
 
 class Bests(NamedTuple):
-    """A score and a time in seconds that may improve an entry; None leaves the entry's as it is."""
+    """A score and a time in seconds that may improve an entry; None leaves the entry's value unchanged."""
 
     score: int | None
     seconds: int | None
@@ -72,14 +73,14 @@ NO_BESTS = Bests(None, None)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A player's own entry; `visible` is None if they never opted in."""
+    """A player's own entry; `visible` is None for a player who has never opted in."""
 
     visible: bool | None
     best_score: int | None
     best_time_secs: int | None
 
     def improved_by(self, bests: Bests) -> bool:
-        """Return whether there is an entry and one of these bests is better than it."""
+        """Return whether the player has an entry that one of these bests improves."""
         score = bests.score is not None and (self.best_score is None or bests.score > self.best_score)
         time = bests.seconds is not None and (self.best_time_secs is None or bests.seconds < self.best_time_secs)
         return self.visible is not None and (score or time)
@@ -99,7 +100,7 @@ def check_display_name(text: str) -> str:
 
 
 def bests_of(stats: Stats) -> Bests:
-    """The bests in a player's statistics: a score or time of 0 is none, and scores are capped at BEST_MAX."""
+    """The bests in a player's statistics: a score or time of 0 doesn't count, and scores are capped at BEST_MAX."""
     seconds = stats.fastest_win_seconds
     return Bests(
         score=min(stats.best_single_score, BEST_MAX) or None,

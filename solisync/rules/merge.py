@@ -52,7 +52,8 @@ def _ascends(values: list[Any]) -> bool:
     return all(map(lt, values, values[1:]))
 
 
-# How each field merges. Those with None follow from other fields, or go along with them: see `_stats` and `_progress`.
+# How each field merges. Fields with None follow from other fields, or are merged together with them: see `_stats` and
+# `_progress`.
 STATS: dict[str, Rule | None] = {
     "games_played": max,
     "games_won": max,
@@ -90,7 +91,7 @@ PROGRESS: dict[str, Rule | None] = {
 _STATS_RULES = [(name, rule) for name, rule in STATS.items() if rule is not None]
 _PROGRESS_RULES = [(name, rule) for name, rule in PROGRESS.items() if rule is not None]
 
-# The fields that are reported as conflicts when they differ, and where a payload has them.
+# The fields that are reported as conflicts if they differ, and their places in a payload.
 _REPORTED = {
     "win_streak_current": attrgetter("stats.win_streak_current"),
     "daily_challenge_streak": attrgetter("progress.daily_challenge_streak"),
@@ -101,10 +102,11 @@ CONFLICT_FIELDS = tuple(_REPORTED)
 def merge(
     pushed: Document, stored: Document | None, now: datetime, *, latest: date | None = None, knew_all: bool = False
 ) -> tuple[Document, list[SyncConflict]]:
-    """The merged document and the conflicts; a first push is merged with itself and keeps its `last_modified` times.
+    """Merge documents; return the result and the conflicts.
 
-    Pushed days after `latest` count as absent: those of a wrong clock would stay in the progress for years. `knew_all`:
-    the device had all games of the stored document, so its running streaks are the newest.
+    A first push is merged with itself and keeps its `last_modified` times. Pushed days after `latest` count as absent:
+    days from a wrong clock would stay in the progress for years. `knew_all`: the device had all games of the stored
+    document, so its running streaks are the newest.
     """
     new, old = pushed.payload, (stored or pushed).payload
     times = (now, now) if stored else (new.stats.last_modified, new.progress.last_modified)
@@ -185,7 +187,7 @@ def _progress(pushed: Progress, stored: Progress, modified: datetime) -> Progres
 
 
 def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, int]]:
-    """The later week with its goals; weeks (like 2026-W17) are compared as text, and None is the earliest."""
+    """The later week with its goals; weeks (like 2026-W17) compare as text, and None comes first."""
     if pushed.weekly_goal_week_iso == stored.weekly_goal_week_iso:
         goals = dict(stored.weekly_goal_progress)
         for goal, count in pushed.weekly_goal_progress.items():
@@ -196,7 +198,7 @@ def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, i
 
 
 def _is_after(latest: date, merged: Progress) -> bool:
-    """Return whether merged progress has a date after `latest`, or a week after its week."""
+    """Return whether merged progress has a date after `latest`, or a week after the week of `latest`."""
     completed, week, history = (
         merged.daily_challenge_last_completed,
         merged.weekly_goal_week_iso,
@@ -210,7 +212,7 @@ def _is_after(latest: date, merged: Progress) -> bool:
 
 
 def _up_to(latest: date, progress: Progress, stored: Progress | None) -> Progress:
-    """Pushed progress without what is after `latest`; a streak or a week of the future becomes the stored one."""
+    """Remove dates after `latest` from pushed progress; a streak or week of the future becomes the stored one."""
     completed, week = progress.daily_challenge_last_completed, progress.weekly_goal_week_iso
     changes: dict[str, Any] = {
         "daily_challenge_history": [day for day in progress.daily_challenge_history if day <= latest]

@@ -1,8 +1,8 @@
-"""Parameters of queries that several lists have: a limit, a choice, a position. Each may occur once.
+"""Query parameters that several lists share: a limit, a choice, a position. Each may occur once.
 
-A position is opaque text, which stays valid when the row is gone: the order and the id of the last row shown, as bytes
-in base64url (RFC 4648 §5). The bytes are integers, then 8 of microseconds since 1970, signed and big-endian, then 16 of
-the UUID. So each position has one spelling.
+A position is opaque text. It encodes the order and the id of the last row shown, and so stays valid if that row is
+deleted. Its bytes, in base64url (RFC 4648 §5), are integers, then 8 bytes of microseconds since 1970, signed and
+big-endian, then the 16 bytes of the UUID. So each position has one spelling.
 """
 
 import re
@@ -37,23 +37,23 @@ class ListPosition(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The position as clients see it."""
+        """The position as clients receive and send it."""
         return position_text("", *self)
 
 
 def position_text(integers: str, *order: Any) -> str:
-    """The text of a position: integers of these formats of struct, the time, and the id."""
+    """The text of a position: integers with these format characters of struct, the time, and the id."""
     *numbers, time, row_id = order
     packed = struct.pack(f">{integers}q16s", *numbers, (time - EPOCH) // _MICROSECOND, UUID(row_id).bytes)
     return urlsafe_b64encode(packed).rstrip(b"=").decode("ascii")
 
 
 def position_of(values: list[str], name: str, make: Callable[..., T], integers: str = "") -> T | None:
-    """What `make` makes of the order in the text of a position; None for the first page, else raises BadRequest."""
+    """Decode a position by `make`; None for the first page. Raises BadRequest if the text isn't a position."""
     if not values:
         return None
     if len(values) == 1:
-        with suppress(ValueError, OverflowError, struct.error):  # no base64, another length, a time after the year 9999
+        with suppress(ValueError, OverflowError, struct.error):  # wrong base64 or length, or after the year 9999
             packed = urlsafe_b64decode(values[0] + "=" * (-len(values[0]) % 4))
             *numbers, microseconds, uuid = struct.unpack(f">{integers}q16s", packed)
             order = (*numbers, EPOCH + timedelta(microseconds=microseconds), str(UUID(bytes=uuid)))
@@ -68,7 +68,7 @@ def read_position(values: list[str], name: str) -> ListPosition | None:
 
 
 def whole_number(values: list[str], name: str, least: int, most: int, *, default: int) -> int:
-    """The number of a parameter, `default` without any; raises BadRequest for one out of this range."""
+    """The number in a parameter, or `default` without one; raises BadRequest for a number out of range."""
     if not values:
         return default
     if len(values) == 1 and _NUMBER.fullmatch(values[0]) and least <= int(values[0]) <= most:
@@ -77,7 +77,7 @@ def whole_number(values: list[str], name: str, least: int, most: int, *, default
 
 
 def choice(values: list[str], name: str, choices: Sequence[str]) -> str | None:
-    """The one of the choices that a parameter names, or None; raises BadRequest for anything else."""
+    """The choice that a parameter names, or None without one; raises BadRequest for any other text."""
     if not values:
         return None
     if len(values) > 1 or values[0] not in choices:

@@ -1,7 +1,8 @@
-"""Lost passwords: message shapes, codes that people type, reset tokens (docs/protocol.md "Lost passwords").
+"""Lost passwords: message shapes, recovery codes and reset tokens (docs/protocol.md "Lost passwords").
 
-A recovery code has 80 random bits, a reset token 256: too random to be guessed from a plain digest. Codes are digits of
-Crockford's base 32 (https://www.crockford.com/base32.html), which has no I, L, O and U; each digit has five bits.
+A recovery code has 80 random bits, and a reset token 256. These are too random to be guessed from a plain digest.
+Players type codes, whose digits are from Crockford's base 32 (https://www.crockford.com/base32.html): it has no I, L, O
+and U, and each digit has five bits.
 """
 
 import re
@@ -18,7 +19,7 @@ CODE_DIGITS = 16
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUP = 4
-_LONGEST = 100  # characters, with all that may stand between the digits
+_LONGEST = 100  # characters, including separators
 _READ_AS = str.maketrans("oOiIlL", "001111")
 _BETWEEN = re.compile(r"[\s\u2010-\u2015-]+")
 _CODE = re.compile(rf"[{_DIGITS}]+", re.ASCII | re.IGNORECASE)
@@ -62,19 +63,19 @@ class Reset(Struct, frozen=True):
 
 
 def new_code(digits: int) -> str:
-    """A random code with so many digits, in groups of four, such as 7K3M-0QWE-RTYP-2S4D."""
+    """A random code with this many digits, in groups of four, such as 7K3M-0QWE-RTYP-2S4D."""
     code = "".join(secrets.choice(_DIGITS) for _ in range(digits))
     return "-".join(code[start : start + _GROUP] for start in range(0, digits, _GROUP))
 
 
 def read_code(text: str, digits: int) -> str | None:
-    """The digits of a code as somebody typed it; None if it can't be one with so many digits."""
+    """The digits of a typed code; None if it can't be a code with this many digits."""
     code = _BETWEEN.sub("", text[:_LONGEST]).translate(_READ_AS)
     return code.upper() if len(code) == digits and _CODE.fullmatch(code) else None
 
 
 def digest(secret: str) -> bytes:
-    """What is stored of a secret that is too random to be guessed, or of a code as `read_code` returns it: SHA-256."""
+    """The stored SHA-256 digest of a secret too random to be guessed, or of a code as `read_code` returns it."""
     return sha256(secret.encode()).digest()
 
 
@@ -89,5 +90,5 @@ def new_reset_token() -> str:
 
 
 def reset_path(token: str) -> str:
-    """The page of a reset link. What follows # is sent to no server, and so no log has it."""
+    """The path of a reset link's page; browsers send no server the part after #, so no log has it."""
     return f"/reset#{token}"

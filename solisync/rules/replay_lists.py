@@ -1,4 +1,4 @@
-"""Lists of replays: their shapes, and what a query may ask of them (docs/protocol.md "Replays")."""
+"""Lists of replays: their shapes, and the parameters of their queries (docs/protocol.md "Replays")."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from .shapes import U64, Id, Time
 
 RECENT_DEFAULT = 20
 RECENT_MAX = 50
-VERIFIED_AMONG = 1_000  # of the newest that are listed, those that are verified can be asked for
+VERIFIED_AMONG = 1_000  # a list of verified replays looks at this many of the newest listed ones
 
 Count = Annotated[
     int,
@@ -87,17 +87,17 @@ def verified_only(values: list[str]) -> bool:
 
 
 def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:
-    """The first `count` of these replays, and where to go on if there are more of them."""
+    """A page of the first `count` replays, with the position of the next page if there are more."""
     return OwnReplays(replays[:count], _next(replays, count))
 
 
 def player_page(replays: list[Recent], count: int) -> PlayerReplays:
-    """Likewise, of replays that everybody may see."""
+    """A page of the first `count` listed replays, with the position of the next page if there are more."""
     return PlayerReplays(replays[:count], _next(replays, count))
 
 
 def _next(replays: Sequence[Recent], count: int) -> str | None:
-    """The position after the first `count` replays; None without any before it or after it."""
+    """The position after the first `count` replays; None if no replay comes before or after it."""
     if not 0 < count < len(replays):
         return None
     last = replays[count - 1]

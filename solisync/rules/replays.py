@@ -1,7 +1,7 @@
 """Replays: their shape, and the header fields that are read from an upload (docs/protocol.md "Replays").
 
-A replay is JSON that is stored byte for byte. Of its top level only the header is decoded and checked; its numbers and
-times keep the spelling that they were uploaded with.
+A replay is JSON that is stored byte for byte. Only the header at its top level is decoded and checked. The header's
+numbers and times keep the spelling of the upload.
 """
 
 import re
@@ -26,8 +26,8 @@ Fields = dict[str, Raw]
 
 LEVELS = ("Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random")
 NUMBER_MAX = 2**53
-EXPONENT_MAX = 30  # of a number; a greater one, or one below the negative of this, is refused
-SPELLING_MAX = 64  # a longer spelling of a number is shown shortened; the replay itself keeps it
+EXPONENT_MAX = 30  # the greatest exponent of a number, positive or negative; others are refused
+SPELLING_MAX = 64  # lists show a longer spelling of a number shortened; the replay keeps it
 MOMENT_MAX = 35  # characters of a time with nine digits of a second and an offset
 
 CHARGE_MIN = 4_096  # bytes; also in migrations/baseline.sql
@@ -89,7 +89,7 @@ class Uploaded(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """The header of a replay, as it is stored beside it; numbers are spelled as they were uploaded."""
+    """The header of a replay, as stored in columns; numbers are spelled as uploaded."""
 
     mode: str
     draw_mode: str
@@ -100,7 +100,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
     @property
     def bests(self) -> Bests:
-        """The score and time by which a Classic replay may improve its player's leaderboard entry."""
+        """The score and time with which a Classic replay may improve its player's leaderboard entry."""
         if self.mode != "Classic":
             return NO_BESTS
         score, seconds = floor(float(self.final_score)), ceil(float(self.time_seconds))
@@ -111,7 +111,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 class ReceivedReplay(NamedTuple):
-    """A valid replay: the bytes to store, what was read out of them, and their `game_digest`."""
+    """A valid replay: the bytes to store, the decoded header, and the `game_digest`."""
 
     raw: bytes
     header: Header
@@ -119,15 +119,15 @@ class ReceivedReplay(NamedTuple):
 
 
 def read_replay(body: bytes) -> ReceivedReplay:
-    """Decode the top level of a replay; raises BadRequest that names the field."""
+    """Decode the top level of a replay; raises BadRequest with the name of the wrong field."""
     fields = read_json(decodable(body), Fields)
     return ReceivedReplay(body, read_header(fields), game_digest(fields, body))
 
 
 def game_digest(fields: Fields, body: bytes) -> bytes | None:
-    """The SHA-256 of a replay, which tells a repeated upload from a new one; None for a replay without a `game_id`.
+    """The SHA-256 of a replay, which identifies repeated uploads; None for a replay without a `game_id`.
 
-    The id is a part of the replay, so this covers the id as well: two uploads are one if all their bytes are the same.
+    The digest covers the id, which is a part of the replay: two uploads are the same game if all their bytes are equal.
     """
     with suppress(KeyError, msgspec.ValidationError):
         if canonical_uuid(msgspec.json.decode(fields["game_id"], type=str)) is not None:
@@ -136,17 +136,17 @@ def game_digest(fields: Fields, body: bytes) -> bytes | None:
 
 
 def charge(size: int) -> int:
-    """How many bytes of the account's quota a replay of this size takes."""
+    """The number of bytes that a replay of this size takes of the account's quota."""
     return max(size, CHARGE_MIN)
 
 
 def decodable(body: bytes) -> bytes:
-    """A copy of the replay that can be decoded: with another character for each half of a surrogate pair."""
+    """A copy of the replay that can be decoded, with another character for each half of a surrogate pair."""
     return without_surrogates(body, digit=b"f")
 
 
 def read_header(fields: Fields) -> Header:
-    """The header, from the top-level fields of a replay; raises BadRequest that names the field."""
+    """The header from the top-level fields of a replay; raises BadRequest with the name of the wrong field."""
     return Header(
         mode=_mode(fields),
         draw_mode=_choice(fields, "draw_mode", DRAW_MODES),
@@ -182,7 +182,7 @@ def _number(fields: Fields, name: str, least: int) -> str:
 
 
 def _value(spelling: str) -> float | Decimal:
-    """The value of a number; exact near NUMBER_MAX, where a float would be rounded to the bound that it exceeds."""
+    """The value of a number; exact at NUMBER_MAX, to which a float would round a number that exceeds it."""
     value = float(spelling)
     return Decimal(spelling) if abs(value) == NUMBER_MAX else value
 
@@ -207,9 +207,9 @@ def _moment(fields: Fields) -> str:
 
 
 def shown_moment(text: str) -> str:
-    """The `recorded_at` of a stored replay, as uploaded; the instant if it has more than nine digits of a second.
+    """The `recorded_at` of a stored replay as uploaded, or its instant with more than nine decimals of a second.
 
-    Version 1.0.0 accepted any number of digits.
+    Version 1.0.0 accepted any number of decimals.
     """
     if not _BELOW_NANOSECONDS.search(text):
         return text

@@ -1,7 +1,7 @@
-"""Made-up players and replays, as clients would have made them, for sizing a machine and for tests of clients.
+"""Sample players and replays, as clients would make them, for sizing a machine and for testing clients.
 
-They are made from their numbers alone, so the same number is the same player everywhere. Their progress went through
-the merge, so everything that follows from something else does.
+A player depends only on a number, so the same number is the same player everywhere. Sample progress is merged like
+pushed progress, so derived fields fit the others.
 """
 
 import math
@@ -18,7 +18,7 @@ from .merge import merge
 from .shapes import EPOCH
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
 
-DAYS = 365  # how long ago the first of them registered
+DAYS = 365  # the days since the first of them registered
 OPTED_IN = 0.4  # the share of players with an entry on the leaderboard
 
 _NIL = str(UUID(int=0))
@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededPlayer:
-    """A player: `display_name` is None for one who is not on the leaderboard, `played_at` the last time."""
+    """A sample player; `display_name` is None without a leaderboard entry, `played_at` is the time of the last game."""
 
     created_at: datetime
     played_at: datetime
@@ -58,7 +58,7 @@ class SeededPlayer:
 
 
 def player(number: int, now: datetime) -> SeededPlayer:
-    """The player with this number."""
+    """Make the player with this number."""
     random = Random(number)  # noqa: S311  nothing of this is a secret
     created = now - timedelta(days=DAYS * random.random())
     played = created + (now - created) * random.random() ** 0.3  # most have played lately
@@ -145,7 +145,7 @@ def _progress(random: Random, won: int, created: datetime, played: datetime) -> 
 
 
 def replay(number: int, played_at: datetime) -> bytes:
-    """The replay with this number as the desktop client uploads it; its moves are of the right shape, and no game."""
+    """Make the replay with this number, as the desktop client uploads it; its moves only have the shape of a game."""
     random = Random(-1 - number)  # noqa: S311
     (mode,) = random.choices(MODES, _MODE_WEIGHTS)
     moves = [_move(random) for _ in range(random.randint(90, 220))]

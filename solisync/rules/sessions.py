@@ -1,4 +1,4 @@
-"""Sessions: message shapes, and what is stored of one (docs/protocol.md "Sessions")."""
+"""Sessions: message shapes, and the stored record (docs/protocol.md "Sessions")."""
 
 import unicodedata
 from contextlib import suppress
@@ -37,10 +37,10 @@ class PasswordChange(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RefreshRecord:
-    """What is stored of a pair of tokens when it is issued: the row of its refresh token.
+    """The stored record of a new pair of tokens: the row of its refresh token.
 
     `access_expiry` is the `exp` wanted for the access token, in seconds since 1970. Storing the record may choose an
-    earlier one, because no two access tokens of a player have the same.
+    earlier one, because no two access tokens of a player have the same `exp`.
     """
 
     jti: str
@@ -50,12 +50,12 @@ class RefreshRecord:
 
 
 def user_agent(header: str | None) -> str | None:
-    """What a client calls itself, for people to read: the header User-Agent, decoded as Latin-1, in short."""
+    """The readable name of a client: the header User-Agent, decoded as UTF-8 or else Latin-1, and shortened."""
     if header is None:
         return None
     if header.isascii() and header.isprintable():
         return header[:USER_AGENT_LENGTH] or None
-    with suppress(UnicodeDecodeError):  # bytes that are no UTF-8 stay Latin-1
+    with suppress(UnicodeDecodeError):  # bytes that aren't UTF-8 stay Latin-1
         header = header.encode("latin-1").decode()
     text = "".join(character for character in header if unicodedata.category(character) != "Cc")
     return text[:USER_AGENT_LENGTH] or None

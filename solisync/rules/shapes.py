@@ -1,4 +1,4 @@
-"""Message shapes of several resources, and types of fields: integers with exact ranges, times, UUIDs."""
+"""Message shapes that several resources share, and types of fields: integers with exact ranges, times, UUIDs."""
 
 import re
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NIL = str(UUID(int=0))
 
 U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
-# msgspec's own bounds end at int64, so `Checked` checks the upper one
+# msgspec's bounds end at int64, so `Checked` checks the upper bound
 U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
 Time = Annotated[datetime, Meta(tz=True)]
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
@@ -65,7 +65,7 @@ class Ready(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """A shape that checks the upper bound of its U64 fields, and converts its times to UTC, when it is decoded."""
+    """A shape that checks the upper bound of its U64 fields and converts its times to UTC when decoded."""
 
     def __post_init__(self) -> None:
         for name in _unbounded(type(self)):
@@ -108,7 +108,7 @@ def _utc(name: str, value: datetime) -> datetime:
 
 
 def canonical_uuid(text: str) -> str | None:
-    """A UUID in canonical spelling, given in that, as a URN (RFC 4122 §3), in braces or without hyphens; else None."""
+    """The canonical form of a UUID, also of a URN (RFC 4122 §3), or with braces or without hyphens; None otherwise."""
     if is_id(text):
         return text
     match = _UUID.fullmatch(text)
@@ -116,5 +116,5 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def is_id(text: str) -> bool:
-    """Return whether `text` is a UUID in canonical spelling, the only one in paths, so that everything has one URL."""
+    """Return whether `text` is a UUID in canonical form; paths accept only that, so that everything has one URL."""
     return _CANONICAL.fullmatch(text) is not None

@@ -1,6 +1,6 @@
-r"""Halves of surrogate pairs in JSON, such as "\ud800" alone, which are no characters (RFC 8259 §8.2).
+r"""Halves of surrogate pairs in JSON, such as a lone "\ud800", which aren't characters (RFC 8259 §8.2).
 
-msgspec refuses a whole body in which there is one, anywhere.
+msgspec refuses a whole body that has one anywhere.
 """
 
 import re
@@ -11,25 +11,26 @@ import msgspec
 
 T = TypeVar("T")
 
-# A half that no other half makes a pair. Only in text without escaped backslashes: there, each "\u" begins an escape.
+# A half without its other half. Works only in text without escaped backslashes, where each "\u" begins an escape.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB]..\\u....))",
     re.DOTALL,
 )
-_ESCAPED_BACKSLASH, _PLACEHOLDER = b"\\\\", b"\0\0"  # no JSON contains the latter
+_ESCAPED_BACKSLASH, _PLACEHOLDER = b"\\\\", b"\0\0"  # valid JSON never contains the latter
 
 
 def decode(json: bytes, shape: type[T]) -> T:
-    """Decode JSON that may have halves of surrogate pairs, though not in fields of `shape`; raises msgspec's errors."""
+    """Decode JSON that may have halves of surrogate pairs outside of the fields of `shape`; raises msgspec's errors."""
     decode = _decoder(shape).decode  # type: ignore[arg-type]
     try:
         value: T = decode(json)
     except msgspec.DecodeError as error:
         if isinstance(error, msgspec.ValidationError) or not has_surrogates(json):
             raise
-        # msgspec refuses halves even where it skips. What comes out the same, whatever stands for them, has none.
+        # msgspec refuses halves even in skipped fields. If the result is the same with two replacements, no field of
+        # `shape` has a half.
         value = decode(without_surrogates(json, digit=b"e"))
-        if value != decode(without_surrogates(json, digit=b"f")):  # there are pairs in it, or halves
+        if value != decode(without_surrogates(json, digit=b"f")):  # the fields have pairs, or halves
             value = decode(without_lone_surrogates(json, instead=rb"\ufffd"))
             if value != decode(without_lone_surrogates(json, instead=rb"\ufffe")):
                 raise
@@ -42,20 +43,21 @@ def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
 
 
 def has_surrogates(json: bytes) -> bool:
-    """Return whether there may be an escape of a surrogate, alone or in a pair."""
+    """Return whether the JSON may have an escape of a surrogate, alone or in a pair."""
     return rb"\ud" in json or rb"\uD" in json
 
 
 def without_surrogates(json: bytes, *, digit: bytes) -> bytes:
-    """JSON with another character, U+Exxx or U+Fxxx by `digit`, for each surrogate; every byte stays where it is.
+    """Replace each surrogate by another character, U+Exxx or U+Fxxx by `digit`; every other byte keeps its place.
 
-    Fast path: for text that nobody reads, a tenth of the time of `without_lone_surrogates`, see docs/performance.md.
+    Fast path: for text whose characters don't matter, a tenth of the time of `without_lone_surrogates`, see
+    docs/performance.md.
     """
     return json.replace(rb"\ud", rb"\u" + digit).replace(rb"\uD", rb"\u" + digit)
 
 
 def without_lone_surrogates(json: bytes, *, instead: bytes) -> bytes:
-    """JSON in which `instead`, an escape, stands for each half of a surrogate pair."""
+    """Replace each half of a surrogate pair by `instead`, an escape."""
     if not has_surrogates(json) or b"\0" in json:
         return json
     text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER)
@@ -64,7 +66,7 @@ def without_lone_surrogates(json: bytes, *, instead: bytes) -> bytes:
 
 
 def escape_surrogates(json: bytes) -> bytes:
-    r"""JSON without escapes of surrogates, of which `restore_surrogates` makes the same bytes again, whole or in parts.
+    r"""Replace escapes of surrogates so that `restore_surrogates` can restore the same bytes, even in parts.
 
     "\ud800" becomes "\u0000d800", which is U+0000 and four more characters; so "\u0000" becomes "\u00000000".
     """

@@ -1,7 +1,7 @@
-"""Progress: message shapes, documents with unknown fields, and how much they may hold (docs/sync.md "The payload").
+"""Progress: message shapes, documents with unknown fields, and their limits (docs/sync.md "The payload").
 
-Fields that this version doesn't know, such as those of a newer client, are kept in `UnknownFields` byte for byte, so
-that an old server never loses a new client's data.
+`UnknownFields` keeps fields that this version doesn't know byte for byte, so an old server never loses a new client's
+data.
 """
 
 from datetime import date
@@ -14,8 +14,8 @@ from msgspec import Meta, Raw, Struct, structs
 from ..errors import BadRequest
 from .shapes import MAX_BODY, NIL, U32, U64, U64_MAX, Checked, Time
 
-NEVER = U64_MAX  # fastest_win_seconds of a player who never won
-# Spellings of NEVER in languages whose numbers are doubles, such as 18446744073709552000 in JavaScript
+NEVER = U64_MAX  # `fastest_win_seconds` of a player without a win
+# Spellings of NEVER in languages whose numbers are doubles, such as 18446744073709552000 in JavaScript.
 NEVER_ROUNDED = range(18_446_744_073_709_000_000, 18_446_744_073_710_000_001)
 MODE_TIMES = ("classic_fastest_win_seconds", "zen_fastest_win_seconds", "challenge_fastest_win_seconds")
 HISTORY_DAYS = 365
@@ -115,7 +115,7 @@ class SyncAnswer(Struct, frozen=True):
 
 
 class UnknownFields(NamedTuple):
-    """The unknown fields of a payload, by the object in which they were; those of achievements by id."""
+    """The unknown fields of a payload, by their objects; those of achievements by id."""
 
     payload: Unknown
     stats: Unknown
@@ -124,7 +124,7 @@ class UnknownFields(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many they are in all."""
+        """The number of all unknown fields."""
         return len(self.payload) + len(self.stats) + len(self.progress) + sum(map(len, self.achievements.values()))
 
 
@@ -180,7 +180,7 @@ _NOTHING = Lengths(0, 0, 0, 0, 0, 0)
 
 
 def check_bounds(document: Document, stored: Document | None) -> None:
-    """Raise BadRequest for the first count over MOST, unless `stored` has as many: what a player has is theirs."""
+    """Raise BadRequest for the first count over MOST, unless `stored` has as many: players keep what they have."""
     counts = _counts(document)
     if not any(map(gt, counts, MOST)):
         return

@@ -1,4 +1,4 @@
-"""Pages for players: numbers, dates, cards and verdicts in words (docs/pages.md "How a page is made")."""
+"""Texts of pages for players: numbers, dates, cards and verdicts in words (docs/pages.md "How a page is made")."""
 
 import re
 from calendar import day_name, month_name
@@ -33,7 +33,7 @@ _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", 
 
 
 def verdict_text(verdict: VerdictAnswer) -> str:
-    """What a check has found out, in a sentence."""
+    """The result of a check, as a sentence."""
     if verdict.status != Status.VERIFIED:
         reason = "" if verdict.reason is None else f" {_REASONS[Reason(verdict.reason)]}"
         return _VERDICTS[Status(verdict.status)] + reason
@@ -44,53 +44,53 @@ def verdict_text(verdict: VerdictAnswer) -> str:
 
 
 def moves_text(verdict: VerdictAnswer) -> str:
-    """How many moves a verified game has; a dash for others."""
+    """The number of moves of a verified game; a dash for others."""
     if verdict.moves is None:
         return "–"
     return counted(verdict.moves, "move") + (f", {counted(verdict.undos, 'undo')}" if verdict.undos else "")
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 move`, `1,024 moves`."""
+    """A number with its noun: `1 move`, `1,024 moves`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def points(spelling: Raw) -> str:
-    """A score as it was uploaded, in words."""
+    """An uploaded score with its unit: `1,240 points`."""
     number = score(spelling)
     return f"{number} point{'' if number == '1' else 's'}"
 
 
 def score(spelling: Raw) -> str:
-    """A score as it was uploaded, with at most three decimals."""
+    """An uploaded score, with at most three decimals."""
     value = float(bytes(spelling))
     return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def time_taken(spelling: Raw) -> str:
-    """Seconds as they were uploaded, as 4:11 or 1:02:03."""
+    """Uploaded seconds, as 4:11 or 1:02:03."""
     minutes, seconds = divmod(round(float(bytes(spelling))), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def in_words(name: str) -> str:
-    """A mode or draw mode: `Draw three`, `Time attack`."""
+    """A mode or draw mode in words: `Draw three`, `Time attack`."""
     return re.sub(r"(?<=.)[A-Z]", lambda letter: f" {letter[0].lower()}", name)
 
 
 def long_date(day: date) -> str:
-    """`26 April 2026`."""
+    """A date in words: `26 April 2026`."""
     return f"{day.day} {month_name[day.month]} {day.year}"
 
 
 def weekday(day: date) -> str:
-    """`Sunday`."""
+    """The weekday of a date: `Sunday`."""
     return day_name[day.weekday()]
 
 
 def recorded_on(recorded_at: str) -> str:
-    """The date of a game as its player recorded it, in words."""
+    """The recorded date of a game, in words."""
     try:
         return long_date(date.fromisoformat(recorded_at[:10]))
     except ValueError:
@@ -98,7 +98,7 @@ def recorded_on(recorded_at: str) -> str:
 
 
 def winners_text(players: int, best: int | None) -> str:
-    """How many players have won a day's deal."""
+    """The number of players who have won a day's deal, and the best score, in words."""
     if best is None:
         return "No player on the leaderboard has won it yet."
     many = f"More than {RANKS:,} players" if players >= RANKS else counted(players, "player")
@@ -106,13 +106,13 @@ def winners_text(players: int, best: int | None) -> str:
 
 
 def card_text(card: int) -> str:
-    """`7 of hearts`, for a card of klondike.deal."""
+    """The name of a card of klondike.deal: `7 of hearts`."""
     suit, rank = divmod(card, len(_RANKS))
     return f"{_RANKS[rank]} of {_SUITS[suit]}"
 
 
 def suit_of(card: int) -> str:
-    """`hearts`."""
+    """The suit of a card: `hearts`."""
     return _SUITS[card // len(_RANKS)]
 
 

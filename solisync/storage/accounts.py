@@ -232,5 +232,8 @@ async def facts(user_id: str) -> FactsAndProgress | None:
 
 
 async def rename(transaction: Transaction, user_id: str, username: str, names: NamesOfEvents) -> None:
-    """Rename a player, and the events that name the player; raises DatabaseError if the name is taken."""
+    """Rename a player, and the events that name the player; raises DatabaseError if the name is taken.
+
+    Needs the lock of the player's row.
+    """
     await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

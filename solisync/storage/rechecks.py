@@ -87,7 +87,10 @@ async def sweep(*, most: int) -> int | None:
     row=int,
 )
 async def enqueue_outdated(*, engine: int, most: int) -> int:
-    """Queue replays whose verdicts by an older engine may change; return their number."""
+    """Queue replays whose verdicts by an older engine may change; return their number.
+
+    These are replays that were not verified, or that were verified under an older ruleset.
+    """
 
 
 async def enqueue(statements: Statements, ids: Sequence[str], *, again: bool) -> dict[str, bool]:

@@ -14,7 +14,10 @@ from .rows import converted, nested
 
 
 class CheckedReplay(Struct, frozen=True):
-    """A replay with its verdict; `queue` is "literal" or "search" while it waits for a check, or else None."""
+    """A replay with its verdict; `queue` is "literal" or "search" while it waits for a check, or else None.
+
+    `held`: an operator keeps it unlisted. A suspended player's replays are not `listed` either.
+    """
 
     id: str
     user_id: str
