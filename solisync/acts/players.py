@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 
 from ..access.rate_limit import buckets_of
-from ..errors import BadRequest, Conflict, DatabaseError
+from ..errors import BadRequest, Conflict, DatabaseError, Forbidden
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
 from ..rules.analytics import names_of_rename
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
-from ..storage import accounts, recovery, restrictions, sessions
+from ..storage import accounts, guests, recovery, restrictions, sessions
 from ..storage.accounts import Player
 from .act import NOTHING, Acting, Done, act
 
@@ -105,8 +105,10 @@ async def link(
     """Give a player a reset link, by the digest of its token, instead of a former one.
 
     With the hash of a password that nobody knows, the player is locked out until the link is used: sessions, access
-    tokens and recovery codes end. The result is when the link expires.
+    tokens and recovery codes end. The result is when the link expires. Raises Forbidden for a guest.
     """
+    if await guests.is_guest(transaction, player.id):
+        raise Forbidden("guest", "a guest has no password to reset")
     steps: tuple[Call, ...] = ()
     if password_hash is not None:
         await accounts.reset_password(transaction, player.username, password_hash)

@@ -31,6 +31,7 @@ PLAYER_COMMANDS = (
                 choices=("name", "registered", "used", "bytes"),
                 default="name",
             ),
+            argument("--guests", "only guests, which are accounts without a password", action="store_true"),
             argument("--limit", "list at most N players", metavar="N", type=count),
         ),
     ),

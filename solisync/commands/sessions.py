@@ -41,6 +41,7 @@ async def revoke(task: Task) -> None:
             task.output.say(f"ended {_sessions(count)}, everybody's", revoked=count)
         else:
             found = await acting.database.run(player, task.chosen.user)
+            await task.warn_of_guest(acting.database, found)
             done = await acting.perform(players.end_sessions, found.id, access=access)
             text = f"ended {_sessions(done.result)} of '{found.username}'"
             text += "; access tokens are refused within a second" if access else ""

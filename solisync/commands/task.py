@@ -18,7 +18,7 @@ from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
-from ..storage import accounts
+from ..storage import accounts, guests
 from ..storage.accounts import Player
 from ..storage.acts import Actor
 from . import running
@@ -68,6 +68,11 @@ class Task:
         async with self.acting() as acting:
             found = await acting.database.run(player, self.chosen.user)
             return found, await acting.perform(act, found.id, **given)
+
+    async def warn_of_guest(self, database: Database, found: Player) -> None:
+        """Print a warning before the sessions of a guest end."""
+        if await database.run(guests.is_guest, found.id):
+            self.progress.remark(f"'{found.username}' is a guest: it can't log in again, and will be deleted")
 
     @property
     def actor(self) -> Actor:

@@ -41,7 +41,7 @@ MOST_SORTED = 1_000  # players in an order that no index has: all of them are re
 async def show_list(task: Task) -> None:
     """List the players in the wanted order, up to the limit that was given."""
     left, order = task.chosen.limit, task.chosen.order
-    chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME}
+    chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME, "guests": task.chosen.guests}
     if order != "name" and (left or 0) > MOST_SORTED:
         raise FatalError(f"solisync: by {order}, at most {MOST_SORTED:,} players are listed: give a --limit up to that")
     if left == 0:
@@ -189,6 +189,7 @@ async def suspend(task: Task) -> None:
         for text in dict.fromkeys(task.chosen.users):
             try:
                 found = await acting.database.run(player, text)
+                await task.warn_of_guest(acting.database, found)
                 done = await acting.perform(acts.suspend, found.id, until=until, message=message)
             except NotFound:
                 missing.append(text)

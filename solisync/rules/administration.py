@@ -106,6 +106,7 @@ class PlayerFacts(Struct, frozen=True):
     suspended_until: datetime | None = None
     suspension_message: str | None = None
     locked_since: datetime | None = None
+    guest: Annotated[bool, Meta(description="whether the account is a guest, which has no password")] = False
 
 
 class ActBody(Checked, frozen=True, kw_only=True):

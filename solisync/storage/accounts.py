@@ -216,7 +216,7 @@ async def find(user_id: str | None, username: str | None) -> Player | None:
         NULL AS pushed_at, octet_length(payload) AS progress_bytes, NULL AS games_played, NULL AS games_won,
         NULL AS level, visible AS on_leaderboard, display_name, best_score, best_time_secs,
         recorded_at AS best_recorded_at, suspensions.since AS suspended_since, until AS suspended_until,
-        message AS suspension_message, profile_locks.since AS locked_since, payload
+        message AS suspension_message, profile_locks.since AS locked_since, guest IS TRUE AS guest, payload
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id

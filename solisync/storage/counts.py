@@ -10,6 +10,7 @@ class RowCounts:
     """The number of rows by kind; `sessions` counts live ones alone, and four fields count replays by verdict."""
 
     players: int
+    guests: int
     sessions: int
     progress: int
     leaderboard_visible: int
@@ -35,6 +36,7 @@ class RowEstimates:
     analytics_events: int
     suspensions: int
     profile_locks: int
+    guests: int
 
 
 @one("SELECT count(*) FROM users", prepared=False, row=int)
@@ -45,7 +47,8 @@ async def players() -> int:
 @one(
     """
     WITH checked AS (SELECT status, count(*) AS count FROM verdicts GROUP BY status)
-    SELECT (SELECT count(*) FROM users) AS players,
+    SELECT (SELECT count(*) FROM users WHERE guest IS NOT TRUE) AS players,
+        (SELECT count(*) FROM users WHERE guest) AS guests,
         (SELECT count(*) FROM refresh_tokens WHERE expires_at > clock_timestamp()) AS sessions,
         (SELECT count(*) FROM sync_states) AS progress,
         (SELECT count(*) FROM leaderboard WHERE visible) AS leaderboard_visible,
@@ -77,7 +80,7 @@ def _about(table: str) -> str:
     f"""
     SELECT {_about("users")}, {_about("refresh_tokens")}, {_about("replays")}, {_about("verdicts")},
         {_about("avatars")}, {_about("analytics_events")}, (SELECT count(*) FROM suspensions) AS suspensions,
-        (SELECT count(*) FROM profile_locks) AS profile_locks
+        (SELECT count(*) FROM profile_locks) AS profile_locks, (SELECT count(*) FROM users WHERE guest) AS guests
     """,  # noqa: S608
     prepared=False,
     row=RowEstimates,

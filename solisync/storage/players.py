@@ -60,7 +60,8 @@ class _Page:
 
 # "~" sorts after every character of a username. A player who was never counted for the quota has no row in
 # replay_usage.
-_CHOSEN = "username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz"
+_CHOSEN = """username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
+        AND (guest OR NOT $5::boolean)"""
 _USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
 _COUNTED = "(SELECT coalesce(sum(replay_charge(size)), 0)::bigint FROM replays WHERE user_id = users.id)"
 
@@ -81,13 +82,13 @@ LIST = Query(
 
 
 def by_name(
-    statements: Statements, *, prefix: str, since: datetime, size: int = paging.PAGE
+    statements: Statements, *, prefix: str, since: datetime, guests: bool = False, size: int = paging.PAGE
 ) -> AsyncIterator[list[ListedPlayer]]:
     """The players who registered at `since` or later with names that begin with `prefix`, by name, `size` to a page."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return await statements.many(LIST, name, prefix, since, size)
+        return await statements.many(LIST, name, prefix, since, size, guests)
 
     return paging.pages(read, size)
 
@@ -113,7 +114,7 @@ def by_name(
     prepared=False,
     row=ListedPlayer,
 )
-async def by(order: str, *, prefix: str, since: datetime, most: int) -> list[ListedPlayer]:
+async def by(order: str, *, prefix: str, since: datetime, most: int, guests: bool = False) -> list[ListedPlayer]:
     """The first of the same players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
 
 

@@ -92,7 +92,7 @@ class Acts:
         "/players/{user_id}/password-link",
         summary="Make a link with which a player sets a new password",
         limit=ADMIN_GRAVE,
-        errors=NO_PLAYER,
+        errors=(*NO_PLAYER, "guest"),
     )
     async def link(self, user_id: str, body: LinkBody, actor: Actor) -> NewLink:
         """Make a reset link; a former one doesn't count any more."""

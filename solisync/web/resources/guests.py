@@ -17,13 +17,14 @@ from ...postgres.statement import Call
 from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ...rules.administration import suspension_error
 from ...rules.analytics import names_of_rename
 from ...rules.counting import counts_of
 from ...rules.documents import default_document, read_stored, revision
 from ...rules.guests import GuestRequest, JoinRequest, joined, new_username
 from ...rules.leaderboard import bests_of
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
-from ...storage import accounts, guests, sync
+from ...storage import accounts, guests, restrictions, sync
 from ...storage.guests import Pair
 from ..route import Json, post
 from ..shared_cache import CoalescingCache
@@ -132,6 +133,9 @@ class Guests:
         assert pair is not None
         saved = await sync.load(transaction, player, access_expiry)
         assert saved is not None, "the player's row is locked"
+        suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
+        if suspension is not None:
+            raise suspension_error(suspension.until, suspension.message)
         if not _is_to_be_joined(pair):
             return answer(saved.payload or default_document(player, now).encode(), now, [])
         if not await guests.spend(transaction, guest, claims.jti):
@@ -189,8 +193,6 @@ def _is_to_be_joined(pair: Pair) -> bool:
         return False
     if not pair.exists:
         raise Conflict("guest_gone", "this guest is gone")
-    if pair.suspended:
-        raise Forbidden("suspended", "this guest is suspended")
     if not pair.is_guest:
         raise _not_a_guest()
     return True

@@ -19,6 +19,7 @@ async function service() {
       ["Undo searches waiting", score(queues.search)],
       ["Longest wait", lasting(queues.oldest_seconds)],
       ["Players (approx.)", score(rows.users)],
+      ["Guests", score(rows.guests)],
       ["Sessions (approx.)", score(rows.refresh_tokens)],
       ["Replays (approx.)", score(rows.replays)],
       ["Suspended players", h("a", { href: "/players?state=suspended" }, score(rows.suspensions))],

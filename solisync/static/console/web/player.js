@@ -23,10 +23,11 @@ function acts(player, again) {
   const name = player.username;
   const suspended = player.suspended_since !== null;
   const on = player.display_name !== null;
+  const lasts = player.guest ? " A guest can’t sign in again, and will be deleted." : "";
   const plans = [
     suspended
       ? { title: `End the suspension of ${name}`, text: "Content that was visible before the suspension is visible again.", verb: "End suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
-      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] },
+      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.${lasts}`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] },
     player.locked_since
       ? { title: `Unlock ${name}`, text: "The player can again change what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
       : { title: `Lock ${name}`, text: "The player can’t change what others see: display name, avatar and listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } },
@@ -34,7 +35,7 @@ function acts(player, again) {
     on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "Applies to the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide entry" : "Show entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard }, undo: { visible: player.on_leaderboard } },
     player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
     { title: `Change the username of ${name}`, text: "The old username becomes available to others.", verb: "Change username", method: "PUT", path: `${P}/username`, reason: "name", undo: { username: name }, fields: [{ label: "Username", name: "username", value: name }] },
-    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Also refuse access tokens, within a second", name: "access", kind: "check", value: "true" }] },
+    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.${lasts}`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Also refuse access tokens, within a second", name: "access", kind: "check", value: "true" }] },
   ];
   const buttons = plans.flatMap((plan) => (plan ? [actButton(/** @type {any} */ (plan), again)] : []));
   const link = /** @type {any} */ ({ title: `Restore access for ${name}`, text: "Creates a link with which the player can set a new password within an hour.", verb: "Create link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "End all other access immediately", name: "lock_out", kind: "check", value: "true" }] });
@@ -80,6 +81,7 @@ const again = show(async () => {
     ["ID", h("code", {}, player.id)],
   ]);
   const states = [
+    player.guest && h("p", { class: "quiet" }, "A guest: an account without a password."),
     player.suspended_since && h("p", { class: "refused" }, "Suspended ", when(player.suspended_since), player.suspended_until ? h("span", {}, ", until ", when(player.suspended_until)) : ", until lifted", player.suspension_message && h("span", {}, ": ", bdi(player.suspension_message))),
     player.locked_since && h("p", { class: "refused" }, "Locked ", when(player.locked_since)),
   ].filter(Boolean);

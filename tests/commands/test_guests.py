@@ -1,0 +1,61 @@
+"""What operators see of guests, and do to them: docs/administration.md "Players"."""
+
+import pytest
+
+from solisync.errors import Forbidden
+
+WARNING = "'{}' is a guest: it can't log in again, and will be deleted"
+
+
+@pytest.fixture
+def guest(server):
+    """Begin a guest; returns its username."""
+
+    async def guest():
+        client = server.client()
+        await client.guest()
+        return (await client.me()).username
+
+    return guest
+
+
+@pytest.mark.parametrize("order", ["name", "registered"])
+async def test_list_of_guests_has_no_players(administrate, server, guest, order):
+    """And the list of players has both."""
+    await server.player("ann")
+    name = await guest()
+    listed = []
+    for more in (["--guests"], []):
+        done = await administrate("users", "list", "--order", order, *more, "--json")
+        listed.append([record["username"] for record in done.records])
+    assert (listed[0], sorted(listed[1])) == ([name], ["ann", name])
+
+
+async def test_guests_are_counted_apart(administrate, server, guest):
+    """The status has the number of players without guests."""
+    await server.player("ann")
+    await guest()
+    status = (await administrate("status", "--json")).json
+    assert (status["players"], status["guests"]) == (1, 1)
+
+
+async def test_facts_of_a_player_say_whether_it_is_a_guest(administrate, server, guest):
+    """As a fact of its own."""
+    await server.player("ann")
+    shown = [(await administrate("users", "show", name, "--json")).json["guest"] for name in ("ann", await guest())]
+    assert shown == [False, True]
+
+
+@pytest.mark.parametrize("words", [("users", "suspend"), ("sessions", "revoke")], ids=" ".join)
+async def test_end_of_a_guests_sessions_is_announced(administrate, server, guest, words):
+    """A guest has no password to come back with; a player gets no warning."""
+    await server.player("ann")
+    name = await guest()
+    assert WARNING.format(name) in " ".join((await administrate(*words, name, "--yes")).progress)
+    assert (await administrate(*words, "ann", "--yes")).progress == []
+
+
+async def test_guest_gets_no_reset_link(administrate, server, guest):
+    """A link would set a password for an account that has no username to log in with."""
+    await administrate("users", "link", await guest(), fails=Forbidden)
+    assert server.sql("SELECT count(*) FROM reset_tokens") == [(0,)]
