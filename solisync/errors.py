@@ -1,4 +1,4 @@
-"""The exceptions of all packages, and the error codes by which clients distinguish refusals."""
+"""The exceptions of all packages, and the error codes that clients distinguish."""
 
 from datetime import datetime
 from typing import Literal, get_args
@@ -68,7 +68,7 @@ STATUS: dict[Code, int] = {
 
 
 class Refused(Exception):
-    """A request that is understood and declined: `code` tells programs why, and `str(error)` people."""
+    """A request that the service declined: `code` is the reason for programs, `str(error)` the one for people."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -87,14 +87,14 @@ class Unauthorized(Refused):
 
 
 class Forbidden(Refused):
-    """The request may not come from the page that sent it, or the player may not do this."""
+    """The player may not do this, or the page that sent the request isn't allowed to."""
 
     def __init__(self, code: Code = "forbidden", message: str = "forbidden") -> None:
         super().__init__(code, message)
 
 
 class AccountSuspended(Forbidden):
-    """The player is suspended; `until` is when that ends by itself, if it does."""
+    """The player is suspended; `until` is the end of the suspension, or None if it has no end."""
 
     def __init__(self, message: str, until: datetime | None) -> None:
         super().__init__("suspended", message)
@@ -102,21 +102,21 @@ class AccountSuspended(Forbidden):
 
 
 class Locked(Forbidden):
-    """An operator keeps the player from changing what others see of them."""
+    """The player is locked: an operator doesn't let the player change what other players see."""
 
     def __init__(self) -> None:
         super().__init__("locked", "an operator has locked this")
 
 
 class NotFound(Refused):
-    """The thing that the text names does not exist; the text is the code in words unless another is given."""
+    """The resource that the text names does not exist; the default text is the code in words."""
 
     def __init__(self, code: Code = "not_found", message: str | None = None) -> None:
         super().__init__(code, message or code.replace("_", " "))
 
 
 class Conflict(Refused):
-    """The request collides with what is already stored."""
+    """The request conflicts with stored data."""
 
 
 class TooMany(Refused):
@@ -140,27 +140,27 @@ class DatabaseError(Exception):
 
 
 class Declined(DatabaseError):
-    """The server has done nothing: it is read-only, has no room, or is behind a wrong pooler; the client gets a 503."""
+    """The server did nothing: it is read-only or full, or its pooler is misconfigured; the client gets a 503."""
 
 
 class TransactionAborted(DatabaseError):
-    """The transaction was rolled back for a reason that may not recur, such as a deadlock: it may be run again."""
+    """The transaction was rolled back for a temporary reason, such as a deadlock: the caller may run it again."""
 
 
 class TimedOut(DatabaseError):
-    """A statement, or its wait for a lock, took longer than the server allows; its transaction left nothing behind."""
+    """A statement, or its wait for a lock, took longer than the server allows; its transaction was rolled back."""
 
 
 class ConnectionLost(TransactionAborted):
-    """The connection was lost during a statement, which is rolled back unless it was committing."""
+    """The connection was lost during a statement; the server rolls the statement back, unless it was a commit."""
 
 
 class Outdated(TransactionAborted):
-    """The server was demoted, or the schema changed, since the connection was made: all older connections must go."""
+    """The server was demoted, or the schema changed; the pool must replace connections that are older than that."""
 
 
 class Interrupted(DatabaseError):
-    """The database was lost, or too slow, in the middle of work that must not run again; its text says all."""
+    """The database was lost or too slow during work that must not run again; the text is enough for the log."""
 
 
 class ConnectionFailed(DatabaseError):
@@ -168,15 +168,15 @@ class ConnectionFailed(DatabaseError):
 
 
 class FatalError(SystemExit, Exception):
-    """A service can't start or go on, or a command can't do its work; the text says why, in one line.
+    """A service can't start or continue, or a command can't do its work; the text is the reason, in one line.
 
-    A SystemExit, so that every entry point exits with that text and status 1 instead of a traceback; an Exception too,
-    because twistd reports only those from the daemon to the shell.
+    As a SystemExit, it makes every entry point exit with that text and status 1 instead of a traceback. It is an
+    Exception too, because twistd reports nothing else from the daemon to the shell.
     """
 
 
 class SettingsError(FatalError):
-    """Settings are missing or wrong: `problems` holds one line for each of them."""
+    """Settings are missing or wrong; `problems` has one line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(f"solisync: {problem}" for problem in problems))

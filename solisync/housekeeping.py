@@ -1,4 +1,4 @@
-"""Deleting what has expired in the background, in small batches, so that no request takes longer for it."""
+"""Deletion of expired rows in the background, in small batches, so that it doesn't slow requests down."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -36,12 +36,11 @@ BATCH = 1_000
 
 
 class Housekeeping:
-    """Every minute ends suspensions that are over, and deletes what is of no use any more.
+    """Ends suspensions and deletes expired rows, once a minute.
 
-    That is expired sessions, codes of admins and reset links, unused rate limits, cutoffs below which there are no
-    access tokens any more, guests without a session, old analytics and history. Calls `links_open` with the number of
-    reset links, and `guests_now` with that of guests.
-    What fails is logged, and the next round tries it again.
+    The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
+    older than; guests without a session; old analytics and history. Each round calls `links_open` with the number of
+    reset links, and `guests_now` with the number of guests. A job that fails is logged, and the next round repeats it.
     """
 
     _log = Logger()
@@ -73,38 +72,38 @@ class Housekeeping:
         self._loop.clock = reactor
 
     def start(self) -> None:
-        """Begin; the first round is in a minute, when the rush of a start is over."""
+        """Start the rounds; the first one is in a minute, because a start is busy enough."""
         self._loop.start(EVERY_SECONDS, now=False)
 
     def stop(self) -> None:
-        """Begin no further rounds."""
+        """Start no more rounds."""
         if self._loop.running:
             self._loop.stop()
 
     def _round(self) -> "Deferred[None]":
-        # a LoopingCall ends at the first failure
+        # A LoopingCall ends at the first failure.
         return Deferred.fromCoroutine(self.prune()).addErrback(
             lambda failure: self._log.failure("a round failed", failure)
         )
 
     async def prune(self) -> None:
-        """Run one round: batch after batch, until there is nothing left to do.
+        """Run one round: all jobs, each in batches until nothing is left.
 
-        What fails keeps nothing else from being done; without a database the round ends.
+        A job that fails doesn't stop the others. Without a database the round ends.
         """
         for what, work in self._works().items():
             try:
                 await work()
             except Unavailable as error:
-                self._log.warn("housekeeping is put off for a minute: {error}", error=error)
+                self._log.warn("housekeeping is postponed for a minute: {error}", error=error)
                 return
             except DatabaseError as error:
-                self._log.warn("housekeeping puts {what} off for a minute: {error}", what=what, error=error)
+                self._log.warn("housekeeping postpones {what} for a minute: {error}", what=what, error=error)
 
     def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """What there is to do; first of all suspensions, because players have been told until when these last."""
+        """The jobs of a round, by name. Suspensions come first, because players know when these end."""
         most = self._batch
-        windows = dict(sorted((limit.name, limit.seconds) for limit in self._limits))  # of two of one name, the longer
+        windows = dict(sorted((limit.name, limit.seconds) for limit in self._limits))  # the longest of each name
         works = {
             "ending suspensions": self._lift_suspensions,
             "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
@@ -125,7 +124,7 @@ class Housekeeping:
         return works
 
     def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
-        """Prune one batch after the other, until one is not full."""
+        """A job that prunes batch after batch, until one isn't full."""
 
         async def work() -> None:
             while await self._database.run(prune) == self._batch:
@@ -134,12 +133,12 @@ class Housekeeping:
         return work
 
     async def _lift_suspensions(self) -> None:
-        """End those that are over; one that can't be ended keeps no other from it."""
+        """End suspensions that are over; a failure affects only its own player."""
         for player in await self._database.run(restrictions.expired, most=self._batch):
             try:
                 await self._acting.perform(unsuspend, player, only_ended=True)
             except NotFound:
-                pass  # deleted meanwhile
+                pass  # the player was deleted since the query
             except DatabaseError as error:
                 self._log.warn("the suspension of {player} could not be ended: {error}", player=player, error=error)
 

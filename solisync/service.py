@@ -1,26 +1,26 @@
-"""The service tree: the only module where objects are built and wired, for one process or for several.
+"""The service tree: the only module that builds and connects objects, for one process or for several.
 
-    Solisync             all that one process serves with
+    Solisync             the service in one process
     ├── EmbeddedPostgres   unless DATABASE_URL names a server, or a parent runs it
-    ├── Parts              what all below share
+    ├── Parts              shared by everything below
     │   ├── Database         the connection pool
     │   ├── Bus, Streams     messages between processes, and streams of events
     │   ├── History          stores what happens to accounts
-    │   └── Timelines        makes timelines, in a process that starts at the first request for one
+    │   └── Timelines        makes timelines, in a child process that the first request starts
     ├── Housekeeping       deletes expired rows
-    ├── Checking           checks replays, in processes of low priority; with several workers in one of them only
-    ├── Site               HTTP for admins (solisync.web.console.build), on a listener of its own, if it has one
+    ├── Checking           checks replays, in child processes of low priority; only one of several workers has them
+    ├── Site               HTTP for admins (solisync.web.console.build), on its own listener, if it is configured
     └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
 
     Supervisor           the parent of several worker processes, each of which has a Solisync
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
     └── SharedMetrics      the sum of the workers' metrics
 
-A Solisync starts from top to bottom and stops from bottom to top, one part after the other: a MultiService would stop
-all of them at once, and so take the database away from requests that are still being handled.
+A Solisync starts from top to bottom and stops from bottom to top, one part after the other. A MultiService would stop
+all parts at the same time, and so close the database while requests still need it.
 """
 
-import encodings.idna  # noqa: F401  every request needs it, and under twistd's --uid it may be out of reach by then
+import encodings.idna  # noqa: F401  requests need it, and after twistd's --uid it may not be readable
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ from .web.parts import Parts
 from .web.resources.leaderboard import load_board
 from .web.shared_cache import CoalescingCache
 
-DNS_THREADS = 8  # of the reactor's thread pool, beside those that hash passwords
+DNS_THREADS = 8  # threads of the reactor's pool beside those that hash passwords
 
 _log = Logger()
 
@@ -78,10 +78,10 @@ def make_daemon(
     log_to: int = 2,
     command: Sequence[str] = COMMAND,
 ) -> Daemon:
-    """The service in one process or in several, as the settings say; `environ` and `options` are their source.
+    """Make the service, in one process or in several as set; `settings` were read from `environ` and `options`.
 
-    `uid` is the user that the process becomes after it has started (twistd's --uid). `log_to` is the descriptor to
-    which workers log: that of standard error, or 1, where `twistd -n` logs. `command` starts a worker.
+    `uid` is the user that the process becomes after it has started (twistd's --uid). `log_to` is the descriptor that
+    workers log to: 2 is standard error, 1 is where `twistd -n` logs. `command` starts a worker.
     """
     for name, advice in unknown_variables(environ):
         _log.warn("{name} is not a setting: {advice}", name=name, advice=advice)
@@ -114,11 +114,10 @@ def make_service(
     handler_seconds: float = HANDLER_SECONDS,
     quiet_seconds: float = QUIET_SECONDS,
 ) -> Solisync:
-    """All that one process serves with; nothing is opened or started yet.
+    """Make the service of one process, without opening or starting anything.
 
-    A worker listens on the sockets that it has `inherited` from its parent, that of the console as `admin_inherited`,
-    and `when_open` is called when its database is open. Tests have a clock, ids, a cost of bcrypt and times of their
-    own.
+    A worker listens on the socket that it `inherited` from its parent, and on `admin_inherited` for the console.
+    `when_open` is called when the database is open. Tests pass their own clock, ids, cost of bcrypt and times.
     """
     migrations = load_migrations()
     limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, StreamRateLimit, Timelines)]
@@ -193,7 +192,7 @@ def make_service(
 
 
 def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedPostgres | None:
-    """The embedded PostgreSQL, with room for every connection of every process; None when another one is configured."""
+    """The embedded PostgreSQL, allowing all connections of all processes, or None if the settings name a server."""
     if settings.database_url is not None:
         return None
     room = settings.node_connections + OTHER_CONNECTIONS
@@ -201,7 +200,7 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
 
 
 def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Metrics, cost: int) -> Passwords:
-    """Password hashing on this process's share of the cores."""
+    """Make the hashing of passwords, with this process's share of the cores."""
     at_once = max(1, (os.cpu_count() or 1) // settings.workers)
     reactor.suggestThreadPoolSize(at_once + DNS_THREADS)
     threads = reactor.getThreadPool()

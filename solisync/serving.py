@@ -1,4 +1,4 @@
-"""The service in one process: its start and its stop."""
+"""The start and the stop of the service in one process."""
 
 import socket
 from collections.abc import Callable
@@ -24,15 +24,15 @@ from .process.shielded import shielded
 from .web.parts import Parts
 from .web.wire.site import Site
 
-DATABASE_STOP_SECONDS = 2.0  # for transactions that still run at a stop; part of the supervisor's STOP_MARGIN_SECONDS
-CHECKING_STOP_SECONDS = 1.0  # beyond the draining of requests, for a database that is slow to answer; likewise a part
-HISTORY_STOP_SECONDS = 1.0  # for the last events of accounts; likewise
-QUIET_SECONDS = 3.0  # how long the database may be unreachable at a start before that is logged
+DATABASE_STOP_SECONDS = 2.0  # for transactions that still run; part of the supervisor's STOP_MARGIN_SECONDS
+CHECKING_STOP_SECONDS = 1.0  # after requests are drained, for a slow database; part of the margin too
+HISTORY_STOP_SECONDS = 1.0  # for the last events of accounts; part of the margin too
+QUIET_SECONDS = 3.0  # a start logs an unreachable database after this
 
 
 @dataclass(kw_only=True, eq=False)
 class Solisync(Daemon):
-    """The running service in one process; `make_service` says what the fields below `admin_site` are for."""
+    """The running service in one process; `make_service` explains the fields below `admin_site`."""
 
     _log = Logger()
 
@@ -54,7 +54,7 @@ class Solisync(Daemon):
         super().__init__(self.parts.reactor)
 
     def privilegedStartService(self) -> None:
-        """Take what may need root: the data directory and the port. Raises FatalError."""
+        """Claim the data directory and open the port, which may need root. Raises FatalError."""
         super().privilegedStartService()
         if self.embedded is not None:
             self.embedded.claim(self.uid)
@@ -68,7 +68,7 @@ class Solisync(Daemon):
             record_use(self.parts.settings.data_dir, self.parts.settings.database_url)
 
     def startService(self) -> None:
-        """Begin to open the database; requests are answered with 503 until that is done."""
+        """Begin to open the database; until it is open, requests get a 503."""
         super().startService()
         if self.inherited is None:
             self._log_start("", self.parts.settings.listen, None if self.embedded is None else self.embedded.data_dir)
@@ -77,7 +77,7 @@ class Solisync(Daemon):
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
 
     def give_way(self, gives_way: bool) -> None:
-        """Leave connections to other workers, as far as they accept them soon; or take part again."""
+        """Leave new connections to other workers, unless these are slow to accept; or accept normally again."""
         cast(listening.Acceptor, self._port).gives_way = gives_way
 
     def _explain_reload(self) -> None:
@@ -107,12 +107,12 @@ class Solisync(Daemon):
         if self.embedded is not None:
             await self.embedded.stop()
         await self._stop_listening_for_scrapes()
-        # The reactor may still hold events of sockets that are closed now, and give them to new ones of their numbers.
+        # The reactor may still hold events of closed sockets: it would deliver them to new sockets of the same numbers.
         await deferLater(self._reactor, 0)
         self._log.info("stopped")
 
     async def _open(self) -> None:
-        """Start the embedded database, migrate, and fill the pool; waits for a database that can't be reached yet."""
+        """Start the embedded database, migrate, and fill the pool; keep trying while the database is unreachable."""
         dsn = self.parts.settings.database_url
         if self.embedded is not None:
             await self.embedded.start()

@@ -1,7 +1,7 @@
-"""The parent of several worker processes at one port: it starts and replaces them, and serves no request itself.
+"""The parent of several worker processes at one port: it starts and replaces workers, and serves no request itself.
 
-The parent binds the port and passes the socket to each worker, which is `python -m solisync.worker`: a new process that
-reads its code and its settings anew. So SIGHUP, which replaces the workers one by one, also takes up a new version of
+The parent binds the port and passes the socket to each worker, a new process of `python -m solisync.worker` that reads
+its code and its settings itself. So SIGHUP, which replaces the workers one by one, also loads a new version of
 solisync, and secrets that have changed in their files (docs/operations.md "Several processes").
 """
 
@@ -27,33 +27,36 @@ from .process.shielded import shielded
 from .settings.settings import ServingSettings
 from .settings.table import TABLE
 
-# The descriptors of a worker: a standard input that stays open for as long as the worker is to serve, and on which the
-# parent says whether it is to give way to other workers at the port; the listening socket; a pipe on which the worker
-# reports that it is ready; and the listening socket of the console, if there is one.
+# The descriptors of a worker:
+# - LIFELINE, its standard input: open for as long as the worker should serve. On it the parent sends GIVE_WAY or
+#   TAKE_PART: whether to leave new connections to other workers.
+# - SOCKET: the listening socket.
+# - READY: a pipe on which the worker reports that it is ready.
+# - ADMIN_SOCKET: the listening socket of the console, if there is one.
 LIFELINE, SOCKET, READY, ADMIN_SOCKET = 0, 3, 4, 5
 GIVE_WAY, TAKE_PART = b"-", b"+"
 COMMAND = (sys.executable, "-P", "-m", "solisync.worker")
 
-REPLACE_SECONDS = 0.2  # before a worker that died is replaced
-REPLACE_AGAIN_SECONDS = 2.0  # the same for one that died before it was ready
-READY_SECONDS = 30.0  # how long a new worker may take before the old one is kept
-STOP_MARGIN_SECONDS = 5.0  # how much longer than `stop_seconds` a worker may take to end before it is killed
+REPLACE_SECONDS = 0.2  # the pause before a dead worker is replaced
+REPLACE_AGAIN_SECONDS = 2.0  # the same if the worker died before it was ready
+READY_SECONDS = 30.0  # if a new worker takes longer, the old one stays
+STOP_MARGIN_SECONDS = 5.0  # a worker is killed this long after `stop_seconds`
 
 
 def worker_environ(environ: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a worker: the parent's, with command line options as the variables that they override."""
+    """The environment of a worker: the parent's, with the options of the command line as variables."""
     given = dict(environ)
-    given.pop(VARIABLE, None)  # meant for another program
+    given.pop(VARIABLE, None)  # set for another program
     for setting in TABLE:
         if (value := options.get(setting.option)) is not None:
             given[setting.variable] = value
-            if setting.variable.endswith("_FILE"):  # a secret and a file with it would be one too many
+            if setting.variable.endswith("_FILE"):  # the settings refuse a secret beside a file with it
                 given.pop(setting.variable.removesuffix("_FILE"), None)
     return given
 
 
 class Supervisor(Daemon):
-    """The parent: keeps as many workers running as the settings say."""
+    """The parent: it keeps the set number of workers running."""
 
     _log = Logger()
 
@@ -84,12 +87,12 @@ class Supervisor(Daemon):
         if embedded is not None:
             environ["DATABASE_URL"] = embedded.dsn
         if settings.listen.startswith("systemd:"):
-            environ["SOLISYNC_LISTEN"] = "tcp:0"  # systemd's socket is the parent's; a worker gets it by descriptor
+            environ["SOLISYNC_LISTEN"] = "tcp:0"  # the parent has systemd's socket, and passes it on by descriptor
         if (settings.admin_listen or "").startswith("systemd:"):
-            environ["SOLISYNC_ADMIN_LISTEN"] = "tcp:0:interface=127.0.0.1"  # likewise
+            environ["SOLISYNC_ADMIN_LISTEN"] = "tcp:0:interface=127.0.0.1"  # for the same reason
 
     def privilegedStartService(self) -> None:
-        """Take what may need root: the data directory and the port. Raises FatalError."""
+        """Claim the data directory and open the port, which may need root. Raises FatalError."""
         super().privilegedStartService()
         if self._embedded is not None:
             self._embedded.claim(self._uid)
@@ -109,7 +112,7 @@ class Supervisor(Daemon):
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         self._on_hangup(self.replace_all)
-        self._reactor.callWhenRunning(self._fill)  # a worker may be ready before this process handles signals
+        self._reactor.callWhenRunning(self._fill)  # not before, because this process must handle signals first
         if self._embedded is not None:
             Deferred.fromCoroutine(self._embedded.start()).addErrback(self._give_up)
 
@@ -117,7 +120,7 @@ class Supervisor(Daemon):
         """Close the port, let every worker drain, then stop the embedded database."""
         for port in (self._port, self._admin_port):
             if port is not None:
-                await maybeDeferred(port.stopListening)  # connections that wait there are accepted by a worker
+                await maybeDeferred(port.stopListening)  # a worker accepts the connections that wait there
         await gatherResults([Deferred.fromCoroutine(self._retire(worker)) for worker in self._workers])
         if self._embedded is not None:
             await self._embedded.stop()
@@ -126,7 +129,7 @@ class Supervisor(Daemon):
         self._log.info("stopped")
 
     def _fill(self) -> None:
-        """Start workers until there are as many as there should be."""
+        """Start workers until their number is the set one."""
         try:
             while not self._stopping and sum(worker.counts for worker in self._workers) < self._settings.workers:
                 self._start()
@@ -135,7 +138,7 @@ class Supervisor(Daemon):
             self._reactor.callLater(REPLACE_AGAIN_SECONDS, self._fill)
 
     def _start(self, *, successor_of: "Worker | None" = None) -> "Worker":
-        """Start a worker; a successor is on trial. One worker has the checkers of this node."""
+        """Start a worker; a successor doesn't count until it is ready. One worker has the checkers of this node."""
         if successor_of is None:
             worker = Worker(counts=True, checks=not any(each.checks for each in self._workers if each.counts))
         else:
@@ -159,8 +162,8 @@ class Supervisor(Daemon):
         self._metrics.forget(worker.pid)
         if not worker.counts or self._stopping:
             return status
-        if status == 1 and not self._ever_ready:  # the worker has logged the reason, which holds for the next one too
-            self._give_up(Failure(FatalError("solisync: the workers can't start, the reason is above")))
+        if status == 1 and not self._ever_ready:  # the next worker would fail for the same reason, which is logged
+            self._give_up(Failure(FatalError("solisync: the workers can't start; the lines above give the reason")))
             return status
         self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=ending(status))
         self._reactor.callLater(REPLACE_SECONDS if worker.was_ready else REPLACE_AGAIN_SECONDS, self._fill)
@@ -172,17 +175,17 @@ class Supervisor(Daemon):
                 worker.tell(word)
 
     async def _retire(self, worker: "Worker") -> None:
-        """Stop a worker gracefully, or kill it when that takes too long; it is not replaced."""
+        """Stop a worker without replacing it: gracefully, or by a kill if that takes too long."""
         worker.counts = False
         worker.leave()
         try:
             await shielded(worker.ended).addTimeout(self._settings.stop_seconds + STOP_MARGIN_SECONDS, self._reactor)
         except TimeoutError:
-            self._log.error("worker {pid} does not end, killing it", pid=worker.pid)
+            self._log.error("worker {pid} didn't stop in time, killing it", pid=worker.pid)
             worker.signal(signal.SIGKILL)
 
     def replace_all(self) -> None:
-        """Replace each worker by a new one, one by one, so that no request is refused or dropped."""
+        """Replace the workers one by one, so that no request is refused or dropped."""
         self._replace_again = True
         if not self._replacing:
             self._replacing = True
@@ -198,16 +201,16 @@ class Supervisor(Daemon):
                 old = [worker for worker in self._workers if worker.counts]
                 try:
                     if await self._replace(old):
-                        self._log.info("all workers are new")
+                        self._log.info("replaced all workers")
                 except OSError as error:
-                    self._log.error("can't start a worker: {why}: the old ones stay", why=error.strerror)
+                    self._log.error("can't start a worker: {why}; keeping the old workers", why=error.strerror)
                 finally:
-                    self._tell(old, TAKE_PART)  # those that stay
+                    self._tell(old, TAKE_PART)  # for workers that were not replaced
         finally:
             self._replacing = False
 
     async def _replace(self, workers: list["Worker"]) -> bool:
-        """Replace these workers; False when a new one doesn't get ready, and the old ones that are left stay."""
+        """Replace these workers; return False if a new one isn't ready in time, and keep the remaining old ones."""
         for old in workers:
             new = self._start(successor_of=old)
             with suppress(TimeoutError):
@@ -215,31 +218,31 @@ class Supervisor(Daemon):
             if self._stopping:
                 return False
             if not new.was_ready:
-                self._log.error("the new worker {pid} does not get ready: the old ones stay", pid=new.pid)
+                self._log.error("the new worker {pid} isn't ready in time; keeping the old workers", pid=new.pid)
                 await self._retire(new)
                 return False
             new.counts = True
-            if old is workers[0]:  # streams that end with an old worker come back to a new one, and end but once
+            if old is workers[0]:  # a stream that ends must reconnect to a new worker, or it would end again
                 self._tell(workers, GIVE_WAY)
-            # an old worker that died meanwhile has a successor already
+            # If the old worker died during this, its successor has started already.
             await self._retire(old if old in self._workers else new)
         return True
 
 
 class _Unserved(Factory):
-    """The parent's side of the port: it listens, so that workers can inherit the socket, and accepts nothing."""
+    """The factory for the parent's port, which listens so that workers inherit its socket, but accepts nothing."""
 
     noisy = False
 
     def logPrefix(self) -> str:
-        return "Site"  # as in a process that serves
+        return "Site"  # as in a serving process
 
 
 class Worker(Child):
-    """A worker process, seen from its parent; `ready` when its database is open.
+    """A worker process, seen from its parent; it is `ready` when its database is open.
 
-    `counts` says whether it is one of the workers that there should be: not while it is on trial, nor once it is
-    to end; `checks` whether it has the checkers of replays.
+    `counts` is True while the worker counts towards `--workers`: not before a successor is ready, and not once the
+    parent has asked the worker to stop. `checks` is True if the worker has the checkers of replays.
     """
 
     def __init__(self, *, counts: bool, checks: bool = False) -> None:
@@ -249,14 +252,14 @@ class Worker(Child):
         self.was_ready = False
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Fire `ready`: the worker has written to READY."""
+        """Fire `ready`, because the worker has written to READY."""
         self.get_ready()
 
     def tell(self, word: bytes) -> None:
-        """Say whether to give way to other workers at the port."""
-        with suppress(KeyError):  # it has just died
+        """Send GIVE_WAY or TAKE_PART to the worker."""
+        with suppress(KeyError):  # the worker has just died
             self.transport.writeToChild(LIFELINE, word)
 
     def leave(self) -> None:
-        """Ask for a graceful stop."""
+        """Ask the worker to stop gracefully."""
         self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec

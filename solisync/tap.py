@@ -1,4 +1,4 @@
-"""The entry points for twistd: `twistd solisync` (through the plugin) and solisync.tac."""
+"""The entry points for twistd: `twistd solisync` (by the plugin) and solisync.tac."""
 
 import os
 import pwd
@@ -29,7 +29,7 @@ _UNKNOWN_OPTION = re.compile(r"option (\S+) not recognized")
 
 
 class Options(TwistedOptions):
-    """An option for each setting that has one; without the option, the environment variable counts."""
+    """The options of `twistd solisync`, from the table of settings; without an option, the variable counts."""
 
     optParameters = [  # noqa: RUF012
         *(
@@ -49,7 +49,7 @@ class Options(TwistedOptions):
     )
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Parse; the error about an option that doesn't exist names the one that it may mean."""
+        """Parse the options; the error about an unknown option suggests a similar one."""
         try:
             super().parseOptions(options)
         except UsageError as error:
@@ -75,14 +75,14 @@ class Options(TwistedOptions):
 
 
 def makeService(options: Options) -> IService:
-    """Called by `twistd solisync`; raises SystemExit when the settings are wrong."""
+    """Make the service for `twistd solisync`; raises SystemExit if the settings are wrong."""
     twistd: Mapping[str, Any] = options.parent or {}
     out = sys.stdout.fileno()
     _move_home(twistd.get("uid"))
     with _plain_exit():
         add_env_file(os.environ, options[ENV_FILE])
         settings = ServingSettings.from_environ(os.environ, options.given())
-        # workers log to standard output, which a daemon has not; a log file of twistd's can't be shared with them
+        # Workers log to standard output: a daemon has none, and workers can't share a log file of twistd.
         if settings.workers > 1 and (not twistd.get("nodaemon") or twistd.get("logfile") not in (None, "-")):
             raise FatalError("solisync: several workers need the foreground and standard output: twistd -n solisync")
         daemon = make_daemon(
@@ -94,7 +94,7 @@ def makeService(options: Options) -> IService:
 
 
 def service_from_environment(environ: Mapping[str, str]) -> IService:
-    """The service for a .tac file: one process, logged by twistd. Raises SystemExit when the settings are wrong."""
+    """Make the service for a .tac file: one process, logged by twistd. Raises SystemExit if the settings are wrong."""
     with _plain_exit():
         settings = ServingSettings.from_environ(environ)
         if settings.workers > 1 or settings.log_format != "text":
@@ -103,15 +103,15 @@ def service_from_environment(environ: Mapping[str, str]) -> IService:
 
 
 def _move_home(uid: int | None) -> None:
-    """Let HOME lead to the directory of the user that the process changes to: libpq looks for files there.
+    """Set HOME to the home of the user that the process becomes, because libpq looks for files there.
 
-    It would find those of root, which it then can't read.
+    In root's home it would find files that it can't read.
     """
     if uid is None or uid == os.getuid():
         return
     try:
         os.environ["HOME"] = pwd.getpwuid(uid).pw_dir
-    except KeyError:  # a user without a name has no such directory
+    except KeyError:  # a user without a name has no home
         os.environ.pop("HOME", None)
 
 
@@ -132,7 +132,7 @@ def _log_file(twistd: Mapping[str, Any]) -> Any:
 
 
 class _Logging(MultiService):
-    """A service that gives the application which it becomes a part of its own log observer, for JSON lines."""
+    """A service that sets the log observer of its application, for JSON lines."""
 
     def __init__(self, daemon: Daemon, out: Any) -> None:
         super().__init__()

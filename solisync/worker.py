@@ -20,9 +20,9 @@ from .supervisor import ADMIN_SOCKET, GIVE_WAY, LIFELINE, READY, SOCKET
 
 
 class _Lifeline(FileDescriptor):
-    """Standard input: the parent closes it to stop this worker, and the kernel does when the parent has died.
+    """Standard input, which ends when the parent closes it to stop this worker, and when the parent dies.
 
-    Until then it says when this worker is to `give_way` to others at the port.
+    Until then the parent sends on it whether this worker should `give_way` to others at the port.
     """
 
     reactor: Any
@@ -39,13 +39,13 @@ class _Lifeline(FileDescriptor):
         return None
 
     def connectionLost(self, reason: Failure) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)  # so that this and a SIGTERM from elsewhere are one stop
+        os.kill(os.getpid(), signal.SIGTERM)  # so that this stop and one by SIGTERM are the same
 
 
 def main(bcrypt_cost: int = passwords.COST) -> None:
     """Serve until a signal, or until standard input ends."""
     reactor = monotonic_reactor()
-    # A terminal sends these to all processes of its foreground group: it is for the parent to act on them.
+    # A terminal sends these signals to all processes of its foreground group, but only the parent should act on them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = ServingSettings.from_environ(os.environ)

@@ -225,7 +225,7 @@ async def test_hang_ups_harm_nobody(shared_dsn, serve, full):
     )
     assert run_sql(shared_dsn, half_done) == [(0,)]
     assert process.stop() == 0
-    for sign in ("Unhandled", "Traceback", "after its client had gone"):
+    for sign in ("Unhandled", "Traceback", "after its client had disconnected"):
         assert sign not in process.log
 
 

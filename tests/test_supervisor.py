@@ -153,7 +153,7 @@ async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reac
     token = (await process.player()).tokens.access_token
     file.write_text("short")
     os.kill(process.pid, signal.SIGHUP)
-    await deferToThread(wait_for, lambda: "the old ones stay" in process.log)
+    await deferToThread(wait_for, lambda: "keeping the old workers" in process.log)
     assert "must hold at least 32 bytes" in process.log
     assert (await process.ask("GET", "/api/me", bearer=token)).status == 200
     file.write_text(SECRET[::-1])

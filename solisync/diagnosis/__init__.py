@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: `level` is ok, note (may be intended) or wrong; `advice` is the remedy."""
+    """The result of a check: `level` is ok, note (may be intended) or wrong; `advice` is the remedy."""
 
     level: str
     subject: str
@@ -19,15 +19,15 @@ class Finding:
 
 
 def fine(subject: str, text: str) -> Finding:
-    """A check that has passed."""
+    """The finding of a check that passed."""
     return Finding("ok", subject, text)
 
 
 def note(subject: str, text: str, advice: str | None = None) -> Finding:
-    """A check that has found something which may be intended."""
+    """A finding that may be intended."""
     return Finding("note", subject, text, advice)
 
 
 def wrong(subject: str, text: str, advice: str) -> Finding:
-    """A check that has found something which keeps the service from working as it should."""
+    """A finding that keeps the service from working properly."""
     return Finding("wrong", subject, text, advice)

@@ -1,4 +1,4 @@
-"""Checks of the database: server, clock, schema, rights of the role, the bus, standbys, disk and sizes of tables."""
+"""Checks of the database: server, clock, schema, rights of the role, bus, standbys, disk and sizes of tables."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -26,10 +26,10 @@ CLOCK_SECONDS = 2.0
 HEARD_SECONDS = 2.0
 GIB = 2**30
 FREE_MIN = 2**30
-FREE_SHARE = 0.1  # of the database, which needs room for the log, for rebuilt indexes, and to grow
-BACKED_UP_MAX = 2 * 2**40  # what a backup and a restore often manage in the time there is for them
+FREE_SHARE = 0.1  # of the database's size, for the write-ahead log, rebuilt indexes and growth
+BACKED_UP_MAX = 2 * 2**40  # larger databases often take too long to back up and restore
 ANALYTICS_MAX = 10 * GIB
-TRANSACTIONS_MAX = 1_000_000_000  # half of those after which PostgreSQL takes no more writes
+TRANSACTIONS_MAX = 1_000_000_000  # half the number after which PostgreSQL accepts no more writes
 LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
 
 
@@ -42,7 +42,7 @@ async def examine(
             return [finding async for finding in _findings(settings, connection, reactor)]
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
-        return [wrong("database", text, "see that the server runs, and that the settings name it")]
+        return [wrong("database", text, "check that the server runs, and that the settings name it")]
 
 
 async def _findings(settings: ServingSettings, connection: Connection, reactor: ReactorBase) -> AsyncIterator[Finding]:
@@ -76,7 +76,7 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
     elif not server.may_create:
         yield wrong("rights", "this role may not create tables", "GRANT CREATE ON SCHEMA public to it")
     else:
-        yield fine("rights", "this role may do all that is needed")
+        yield fine("rights", "this role has all rights that it needs")
     if not server.read_only:
         for finding in replication(await introspection.replication(connection)):
             yield finding
@@ -87,7 +87,7 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
 
 
 def clock(ahead: timedelta, behind: timedelta) -> Finding:
-    """Check the clock of this machine, which is at least `ahead` of the database's, and at least `behind` it."""
+    """Check this machine's clock against the database's: it is at least `ahead` of it, or at least `behind` it."""
     seconds = max(ahead, behind).total_seconds()
     if seconds > CLOCK_SECONDS:
         which = "ahead of" if ahead > behind else "behind"
@@ -98,33 +98,33 @@ def clock(ahead: timedelta, behind: timedelta) -> Finding:
 
 def _pooler(lacking: str, prepared_statements: bool) -> Finding:
     if prepared_statements:
-        return note("pooler", "there is one before the database", "in transaction mode, --no-prepared-statements")
+        return note("pooler", "it is in front of the database", "in transaction mode, --no-prepared-statements")
     if lacking:
-        text = f"there is one before the database, and the role needs a value of its own for {lacking}"
+        text = f"it is in front of the database, and the role needs its own values of {lacking}"
         return wrong("pooler", text, "ALTER ROLE … SET …, see docs/high-availability.md#pgbouncer")
-    return fine("pooler", "there is one before the database; statements are not prepared, and the role has its limits")
+    return fine("pooler", "it is in front of the database; statements aren't prepared, and the role has its limits")
 
 
 async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Connection) -> Finding:
-    """Check that a process receives its own notifications; `connection` is a connection to the database."""
+    """Check that a process receives its own notifications; `connection` leads to the database."""
     advice = "set SOLISYNC_BUS_DATABASE_URL to the server without the pooler, see docs/high-availability.md#pgbouncer"
     try:
         if settings.bus_database_url is not None:
             with closing(await open_connection(reactor, settings.bus_database_url)) as own:
                 await _hear_oneself(own, reactor)
         elif connection.server.pooled and not settings.prepared_statements:
-            return note("bus", "processes can't hear each other through this pooler", advice)
+            return note("bus", "processes can't notify each other through this pooler", advice)
         else:
             await _hear_oneself(connection, reactor)
     except TimeoutError:
-        return wrong("bus", "processes don't hear each other: LISTEN has no effect", advice)
+        return wrong("bus", "processes can't notify each other: LISTEN has no effect", advice)
     except DatabaseError as error:
-        return wrong("bus", f"processes can't hear each other: {error}", "see that SOLISYNC_BUS_DATABASE_URL is right")
-    return fine("bus", "processes hear each other")
+        return wrong("bus", f"processes can't notify each other: {error}", "correct SOLISYNC_BUS_DATABASE_URL")
+    return fine("bus", "processes can notify each other")
 
 
 async def _hear_oneself(connection: Connection, reactor: ReactorBase) -> None:
-    """Listen, and send a notification; raises TimeoutError if it doesn't arrive."""
+    """Listen, and send a notification; raise TimeoutError if it doesn't arrive."""
     channel, heard = f"solisync_doctor_{token_hex(4)}", Deferred[str]()
     await connection.listen(channel, heard.callback)
     await connection.execute(f"NOTIFY {channel}")
@@ -158,17 +158,17 @@ def _schema(number: int) -> Finding:
 
 
 def replication(found: Replication) -> Iterator[Finding]:
-    """Check that commits wait for a standby that is there, and that no standby is far behind."""
+    """Check that a standby for which commits wait is connected, and that no standby is far behind."""
     if found.hidden:
-        yield note("standbys", "this role may not look at them", "GRANT pg_monitor to it")
+        yield note("standbys", "this role may not see them", "GRANT pg_monitor to it")
         return
     if found.waits_for and not any(standby.synchronous for standby in found.standbys):
         text = f"commits wait for {found.waits_for}, and no such standby is connected: nothing can be written"
-        yield wrong("standbys", text, "start it, or set synchronous_standby_names to those that there are")
+        yield wrong("standbys", text, "start the standby, or correct synchronous_standby_names")
     elif found.standbys and not found.waits_for:
         yield note(
             "standbys",
-            "commits wait for none of them: what was acknowledged last is lost with the primary",
+            "commits wait for no standby: losing the primary can lose the latest commits",
             "set synchronous_standby_names, or Patroni's synchronous_mode: docs/high-availability.md",
         )
     elif found.standbys:
@@ -178,11 +178,11 @@ def replication(found: Replication) -> Iterator[Finding]:
         if standby.behind > timedelta(seconds=LAG_SECONDS) or standby.behind_bytes > LAG_BYTES:
             text = f"{standby.name} is {bytes_shown(standby.behind_bytes)}"
             text += f" and {standby.behind.total_seconds():.0f} s behind the primary"
-            yield wrong("standbys", text, "look at its disk and its network: a failover to it would take as long")
+            yield wrong("standbys", text, "check its disk and its network: a failover to it would take as long")
 
 
 async def _data_dir(settings: ServingSettings, connection: Connection) -> Path | None:
-    """Return the directory of the database if it is on this machine and this role may know it."""
+    """Return the directory of the database, or None if it is on another machine or this role may not see it."""
     if settings.database_url is None:
         return settings.data_dir
     directory = await introspection.data_directory(connection)
@@ -190,10 +190,10 @@ async def _data_dir(settings: ServingSettings, connection: Connection) -> Path |
 
 
 def disk(data_dir: Path | None, database_bytes: int) -> Finding:
-    """Check the free space for a database; its directory may be on another machine (None), or not exist yet."""
+    """Check the free space for a database; `data_dir` is None on another machine, and may not exist yet."""
     shown = f"the database takes {bytes_shown(database_bytes)}"
     if data_dir is None:
-        return fine("disk", f"{shown}; how much is free can be seen on the server's own machine alone")
+        return fine("disk", f"{shown}; the free space is visible only on the server's machine")
     place = data_dir
     while not place.exists():
         place = place.parent
@@ -204,12 +204,12 @@ def disk(data_dir: Path | None, database_bytes: int) -> Finding:
 
 
 def tables(sizes: Sizes, analytics_days: int | None) -> Iterator[Finding]:
-    """Check the sizes of tables, and how many transactions are left until old rows must be frozen."""
+    """Check the sizes of tables, and the number of transactions until old rows must be frozen."""
     largest = ", ".join(f"{name} {bytes_shown(size)}" for name, size in sizes.largest)
     problem = False
     if sizes.total > BACKED_UP_MAX:
         yield wrong(
-            "tables", f"{bytes_shown(sizes.total)} altogether: {largest}", "see docs/scaling.md for what comes next"
+            "tables", f"{bytes_shown(sizes.total)} altogether: {largest}", "see docs/scaling.md for the next steps"
         )
         problem = True
     if dict(sizes.largest).get("analytics_events", 0) > ANALYTICS_MAX and analytics_days is None:

@@ -1,4 +1,4 @@
-"""Checks of the settings: variables, secret, proxies, limits, open files, who reaches the console."""
+"""Checks of the settings: variables, secret, proxies, limits, open files, access to the console."""
 
 import math
 import resource
@@ -16,7 +16,7 @@ from ..settings.settings import ServingSettings, unknown_variables
 from . import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
-EVERYBODY = 1  # a network with a prefix of this length, or less, holds half of all addresses, or more
+EVERYBODY = 1  # a network with a prefix of at most this length has at least half of all addresses
 
 
 def names(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -26,14 +26,14 @@ def names(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def secret(name: str, value: bytes) -> Finding:
-    """Check whether a secret that tokens are verified with looks random, by the entropy of its bytes."""
+    """Check that a secret for tokens looks random, by the entropy of its bytes."""
     counts = Counter(value).values()
     bits = -sum(count * math.log2(count / len(value)) for count in counts)
     if bits < SECRET_BITS:
         return wrong(
             "secret",
-            f"{name} repeats itself: anybody who guesses it can log in as any player",
-            "take the output of: openssl rand -hex 32 (it logs everybody out)",
+            f"{name} is easy to guess: with it, an attacker can log in as any player",
+            "use the output of: openssl rand -hex 32 (this logs all players out)",
         )
     return fine("secret", f"{name} has {len(value)} bytes")
 
@@ -45,18 +45,18 @@ def secret_file(file: Path) -> Iterator[Finding]:
     except OSError:
         return  # reported with the settings
     if mode & 0o004:
-        yield wrong("secret", f"everybody on this machine may read {file}", f"chmod o-r {file}")
+        yield wrong("secret", f"all users of this machine can read {file}", f"chmod o-r {file}")
 
 
 def proxies(settings: ServingSettings) -> Iterator[Finding]:
-    """Check that the trusted proxies fit the endpoint."""
+    """Check that the trusted proxies fit the listening address."""
     endpoint = serverFromString(None, settings.listen) if settings.listen.startswith(("tcp", "ssl", "unix")) else None
     wide = [network for network in settings.trusted_proxies if network.prefixlen <= EVERYBODY]
     if wide:
         yield wrong(
             "proxy",
-            f"SOLISYNC_TRUSTED_PROXIES trusts {wide[0]}: any player may claim any address, and escape every rate limit",
-            "list the addresses of the proxies alone",
+            f"SOLISYNC_TRUSTED_PROXIES trusts {wide[0]}: a player can claim any address and evade all rate limits",
+            "list only the addresses of the proxies",
         )
     elif isinstance(endpoint, UNIXServerEndpoint):
         yield fine("proxy", "every client of the unix socket is trusted")
@@ -65,7 +65,7 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
     elif getattr(endpoint, "_interface", "") in ("127.0.0.1", "::1", "localhost"):
         yield note(
             "proxy",
-            "it listens on this machine alone, and trusts no proxy: behind one, all players would share a rate limit",
+            "it listens only on this machine, and trusts no proxy: behind one, all players would share a rate limit",
             "if there is a proxy, set SOLISYNC_TRUSTED_PROXIES=127.0.0.1",
         )
     else:
@@ -73,7 +73,7 @@ def proxies(settings: ServingSettings) -> Iterator[Finding]:
 
 
 def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
-    """Check that the limit doesn't let passwords be guessed faster than the default."""
+    """Check that the limit doesn't allow faster guesses of passwords than the default."""
     limit = settings.auth_limit
     if limit.most * AUTH.seconds > AUTH.most * limit.seconds:
         yield note(
@@ -85,7 +85,7 @@ def auth_limit(settings: ServingSettings) -> Iterator[Finding]:
 
 
 def streams(settings: ServingSettings) -> Iterator[Finding]:
-    """Check that a process may have as many open files as its streams need."""
+    """Check that a process may open as many files as its streams need."""
     if settings.streams:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = room_for_streams(settings.streams, hard)
@@ -100,7 +100,7 @@ def console(settings: ServingSettings) -> Iterator[Finding]:
     """Check which machines reach the console, if it is on."""
     if settings.admin_listen is None:
         if settings.admin_hosts:
-            yield note("console", "SOLISYNC_ADMIN_HOSTS is set, and no console", "set SOLISYNC_ADMIN_LISTEN")
+            yield note("console", "SOLISYNC_ADMIN_HOSTS is set, but the console is off", "set SOLISYNC_ADMIN_LISTEN")
         return
     names = f"; over HTTPS it is {', '.join(sorted(settings.admin_hosts))}" if settings.admin_hosts else ""
     if settings.admin_listen.startswith("systemd:"):
@@ -109,12 +109,12 @@ def console(settings: ServingSettings) -> Iterator[Finding]:
     endpoint = serverFromString(None, settings.admin_listen)
     if not isinstance(endpoint, TCP4ServerEndpoint | TCP6ServerEndpoint):
         path = getattr(endpoint, "_address", "")
-        yield fine("console", f"whoever may write to {path} reaches it{names}")
+        yield fine("console", f"users who may write to {path} reach it{names}")
     elif is_loopback(endpoint._interface):
-        yield fine("console", f"this machine alone reaches it{names}")
+        yield fine("console", f"only this machine reaches it{names}")
     elif settings.admin_hosts:
-        advice = "let a firewall leave it to the proxy"
+        advice = "let a firewall allow only the proxy"
         yield note("console", f"other machines reach it at {endpoint._interface}{names}", advice)
     else:
         text = f"other machines would reach it at {endpoint._interface}, so the service doesn't start"
-        yield wrong("console", text, "name a unix socket or a loopback address, or set SOLISYNC_ADMIN_HOSTS")
+        yield wrong("console", text, "use a unix socket or a loopback address, or set SOLISYNC_ADMIN_HOSTS")

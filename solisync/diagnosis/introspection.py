@@ -1,7 +1,7 @@
-"""Questions to a server about itself: SQL on catalogs and settings, none of it on solisync's own tables.
+"""Queries of a server's catalogs and settings, but not of solisync's tables.
 
-It is not in storage/ because it belongs to no resource, and because it must also run on a database without a schema, or
-with the schema of another version.
+They aren't in storage/ because they belong to no resource, and because they must also run on a database without a
+schema, or with the schema of another version.
 """
 
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ _SERVER = """
 
 _DATABASE = "SELECT current_setting('server_version'), current_database(), pg_database_size(current_database())"
 
-# Any role may call this function; a server that was copied or promoted keeps the identifier.
+# Any role may call this function. A server that was copied or promoted keeps the identifier.
 _IDENTITY = """
     SELECT system_identifier || '/' || oid FROM pg_control_system(), pg_database WHERE datname = current_database()
 """
 
-# A role sees the names of its own connections; a service and its commands have the same.
+# A role sees the names of its own connections. A service and its commands use the same role.
 _SERVICE_CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity AS other JOIN pg_stat_activity AS own
         USING (datid, usesysid, application_name)
@@ -44,7 +44,7 @@ _UNUSABLE = """
     ORDER BY relname
 """
 
-# Extensions may have added relations.
+# Relations of extensions don't count.
 _IS_EMPTY = """
     SELECT NOT EXISTS (
         SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -55,7 +55,7 @@ _IS_EMPTY = """
 """
 
 
-# A role that may not see the others' connections sees rows of them without a state.
+# A role without the right to see other roles' connections gets rows without a state.
 _STANDBYS = """
     SELECT coalesce(nullif(application_name, ''), client_addr::text, 'a standby'), sync_state IN ('sync', 'quorum'),
         coalesce(replay_lag, interval '0'),
@@ -76,7 +76,7 @@ _LARGEST = """
     )
 """
 
-# Both ends of a connection have one address on one machine, and none on a unix socket.
+# On one machine, both ends of a connection have the same address, or none on a unix socket.
 _DATA_DIRECTORY = """
     SELECT current_setting('data_directory')
     WHERE coalesce(inet_server_addr() = inet_client_addr(), true) AND pg_has_role('pg_read_all_settings', 'member')
@@ -86,7 +86,7 @@ _DATA_DIRECTORY = """
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """A server that follows this one, and how far it is behind."""
+    """A server that replicates this one, and its delay."""
 
     name: str
     synchronous: bool
@@ -96,7 +96,7 @@ class Standby:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The standbys that are connected, and for which commits wait ("" for none); `hidden` from this role."""
+    """The connected standbys, those for which commits wait (or ""), and whether they are `hidden` from this role."""
 
     waits_for: str
     standbys: list[Standby]
@@ -105,7 +105,7 @@ class Replication:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of the database and of its largest tables; of how many transactions ago its oldest unfrozen row is."""
+    """Bytes of the database and of its largest tables, and the age in transactions of its oldest unfrozen row."""
 
     total: int
     oldest_transaction: int
@@ -114,13 +114,13 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the service needs of a server, and of its role there."""
+    """The facts about a server and its role that decide whether the service can run."""
 
     major: int
     version: str
     encoding: str
     read_only: bool
-    connections: int  # that are not reserved for some roles
+    connections: int  # without those reserved for some roles
     connection_limit: int | None  # of the role or of the database
     may_create: bool
 
@@ -141,32 +141,32 @@ async def major_version(connection: Connection) -> int:
 
 
 async def clock(connection: Connection) -> datetime:
-    """The time of the server."""
+    """The time on the server's clock."""
     ((now,),) = await connection.execute("SELECT clock_timestamp()")
     assert isinstance(now, datetime)
     return now
 
 
 async def server(connection: Connection) -> ServerFacts:
-    """The server as this role sees it."""
+    """The facts about the server, as this role sees it."""
     (row,) = await connection.execute(_SERVER)
     return ServerFacts(*row)
 
 
 async def database(connection: Connection) -> DatabaseFacts:
-    """The database of this connection."""
+    """The facts about the database of this connection."""
     (row,) = await connection.execute(_DATABASE)
     return DatabaseFacts(*row)
 
 
 async def identity(connection: Connection) -> str:
-    """The identity of this database: its standbys have the same, and a restored copy has another."""
+    """The identifier of this database: its standbys have the same one, a restored copy has another."""
     ((found,),) = await connection.execute(_IDENTITY)
     return str(found)
 
 
 async def service_connections(connection: Connection) -> int:
-    """How many connections to this database services and other running commands have."""
+    """The number of connections of services and other running commands to this database."""
     ((count,),) = await connection.execute(_SERVICE_CONNECTIONS)
     return int(count)
 
@@ -186,7 +186,7 @@ async def sizes(connection: Connection) -> Sizes:
 
 
 async def data_directory(connection: Connection) -> str | None:
-    """The data directory of a server on this machine, if this role may know it."""
+    """The data directory of a server on this machine, or None if this role may not see it."""
     ((directory,),) = await connection.execute(_DATA_DIRECTORY)
     return None if directory is None else str(directory)
 
@@ -197,6 +197,6 @@ async def unusable_tables(connection: Connection) -> list[str]:
 
 
 async def is_empty(connection: Connection) -> bool:
-    """Whether nothing has been made in this database: no table, view or sequence in any schema."""
+    """Whether this database is empty: no table, view or sequence in any schema."""
     ((empty,),) = await connection.execute(_IS_EMPTY)
     return bool(empty)

@@ -1,4 +1,4 @@
-"""Checks of the ports of this machine: each is free, or the service has it. They try to listen there for a moment."""
+"""Checks that each port of this machine is free or in use by the service, by listening there for a moment."""
 
 import errno
 import http.client
@@ -32,7 +32,7 @@ IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter fo
 
 
 class _Heard(NamedTuple):
-    """The beginning of an answer."""
+    """The beginning of an HTTP answer."""
 
     code: str | None
     content: bytes
@@ -48,7 +48,7 @@ async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
         return wrong("port", refusal, "set another --listen")
     version = _version(await _ask(reactor, where, "/health"))
     if version is None:
-        return wrong("port", f"{where} is in use, and not by a solisync", "stop that, or set another --listen")
+        return wrong("port", f"{where} is in use by another program", "stop that, or set another --listen")
     text = f"solisync {version} is running on {where}"
     return fine("port", text) if version == __version__ else note("port", text, f"this is {__version__}: restart it")
 
@@ -66,7 +66,7 @@ async def console(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
     heard = await _ask(reactor, where, "/api/admin/me")
     if heard is not None and heard.code == "unauthorized":
         return [fine("console", f"it is served on {where}")]
-    return [wrong("console", f"{where} is in use, and not by a console", "stop that, or set another --admin-listen")]
+    return [wrong("console", f"{where} is in use by another program", "stop that, or set another --admin-listen")]
 
 
 def _in_use(refusal: str) -> bool:
@@ -83,7 +83,7 @@ async def _refusal(where: str, reactor: ReactorBase) -> str | None:
 
 
 async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
-    """Return the answer of the program that listens there, None if it doesn't speak HTTP."""
+    """Return the answer of the program that listens there, or None if it doesn't speak HTTP."""
     asking: Callable[..., _Heard | None] = _get
     try:
         return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, serverFromString(reactor, where), path)
@@ -92,7 +92,7 @@ async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
 
 
 def _get(endpoint: object, path: str) -> _Heard | None:
-    """Ask for a path at an endpoint; blocks."""
+    """GET a path at an endpoint; blocks."""
     connection = http.client.HTTPConnection("localhost")
     match endpoint:
         case UNIXServerEndpoint():
@@ -117,7 +117,7 @@ def _get(endpoint: object, path: str) -> _Heard | None:
 
 
 def _version(heard: _Heard | None) -> str | None:
-    """The version of the solisync that has answered, None if another program has."""
+    """The version of the solisync that answered, or None if another program answered."""
     if heard is None:
         return None
     try:

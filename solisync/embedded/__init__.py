@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL: its server as a child process, its programs and its data directory."""
+"""The embedded PostgreSQL: a server as a child process, its program files and its data directory."""

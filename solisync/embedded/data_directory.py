@@ -1,12 +1,13 @@
-"""The data directory of the embedded PostgreSQL: its lock, the owner of its files, whether its database is in use.
+"""The data directory of the embedded PostgreSQL: its lock, the owner of its files, and whether it is in use.
 
     DIR/lock             held by the process that owns the server
-    DIR/postgresql/      the cluster; made as postgresql.new-… and renamed, so a kill in the middle leaves none at all
-    DIR/run/             the socket, which asks for no password and so lives in a directory of mode 0700
+    DIR/postgresql/      the cluster; made as postgresql.new-… and renamed, so that a kill never leaves half a cluster
+    DIR/run/             the socket; it asks for no password, so this directory has mode 0700
     DIR/postgresql.log   standard output and standard error of the server
-    DIR/binaries-…/      the server's program files, only where the installed ones are out of reach of the server's user
+    DIR/binaries-…/      the server's program files, only if the server's user can't read the installed ones
 
-PostgreSQL refuses to run as root. So as root the directory and all that the server writes belong to another user.
+PostgreSQL refuses to run as root. So if the service runs as root, the directory and the server's files belong to
+another user.
 """
 
 import errno
@@ -26,12 +27,12 @@ from ..errors import FatalError
 from ..postgres.dsn import server_of
 from .programs import MAJOR, User, check_reach, find_binaries, primary_group, unprivileged_user, user_name
 
-SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, less the final NUL
+SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, without the final NUL
 
-# Marks a cluster that a service has replaced by the server in its DATABASE_URL, and which is out of date since then. A
-# command without that DATABASE_URL would find it all the same, and a backup of it would look like a good one. The mark
-# is in the cluster itself, so that it follows the cluster to another directory, and a new cluster has none. Its text is
-# for people: the host, port and name of the database in use.
+# This file marks a cluster that is out of date, because the service now uses the server in its DATABASE_URL. Without
+# the mark, a command without that DATABASE_URL would use the old cluster, and its backup would look like a good one.
+# The mark is inside the cluster: it moves with the cluster, and a new cluster has none. Its text is for people: the
+# host, the port and the name of the database in use.
 MARK = "solisync-replaced"
 
 _log = Logger()
@@ -42,7 +43,7 @@ class DataDirBusy(FatalError):
 
 
 class DataDirectory:
-    """The files below `path`; `user` is the user of the server, None for the user of this process."""
+    """The files below `path`; `user` is the server's user, or None for the user of this process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,9 +55,9 @@ class DataDirectory:
 
     @property
     def socket_directory(self) -> Path:
-        """The directory of the server's socket: below /tmp if the path of the data directory won't do for a socket."""
+        """The directory of the server's socket: below /tmp if the path of the data directory is unfit for a socket."""
         place = self.path / "run"
-        # libpq takes a comma for the end of one host and the beginning of the next
+        # libpq reads a comma as the separator of two hosts.
         if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES and "," not in str(place):
             return place
         digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:16]
@@ -65,7 +66,7 @@ class DataDirectory:
     def check_cluster(self) -> None:
         """Raise FatalError unless the data directory has a database, or a process that may be making one.
 
-        This makes and changes nothing: a lock that root made before the first start would shut the service out.
+        This changes nothing on the disk: a lock file made by root before the first start would lock the service out.
         """
         try:
             self.cluster.stat()
@@ -93,10 +94,10 @@ class DataDirectory:
         return False
 
     def claim(self, uid: int | None) -> None:
-        """Make the directory and take its lock; as root, prepare it for `uid`, to which the process changes later.
+        """Make the directory and take its lock; as root, prepare it for `uid`, which the process becomes later.
 
-        Raises FatalError when that is impossible or the cluster is of another PostgreSQL, DataDirBusy when another
-        process has the lock.
+        Raises DataDirBusy if another process has the lock, FatalError for any other failure and for a cluster of
+        another version of PostgreSQL.
         """
         try:
             if os.geteuid() == 0:
@@ -119,7 +120,7 @@ class DataDirectory:
         if os.geteuid() == 0 and uid:
             try:
                 self._give_away()
-                self.find_binaries()  # now that they can still be copied
+                self.find_binaries()  # while this process may still copy them
             except OSError as error:
                 raise FatalError(f"solisync: can't prepare {self.path} for uid {uid}: {error}") from None
 
@@ -137,14 +138,14 @@ class DataDirectory:
             return
         if found != MAJOR:
             raise FatalError(
-                f"solisync: {self.cluster} is of PostgreSQL {found}, this build has {MAJOR}:"
+                f"solisync: {self.cluster} is of PostgreSQL {found}, this version has {MAJOR}:"
                 " dump it with the old version, move it away, and restore the dump into the new one"
             )
 
     def prepare(self) -> None:
-        """Set the server's user, and make the socket's directory. Raises FatalError or OSError."""
+        """Determine the server's user, and make the directory of the socket. Raises FatalError or OSError."""
         if os.geteuid() == 0:
-            if self.cluster.exists() and self.cluster.stat().st_uid == 0:  # a copy that root made
+            if self.cluster.exists() and self.cluster.stat().st_uid == 0:  # a copy made by root
                 raise FatalError(
                     f"solisync: {self.cluster} belongs to root, and PostgreSQL refuses to run as root: chown -R it"
                 )
@@ -156,15 +157,15 @@ class DataDirectory:
         self._make_private(self.socket_directory)
 
     def find_binaries(self) -> Path:
-        """The directory with initdb and postgres. Blocks; raises FatalError or OSError."""
+        """Return the directory with initdb and postgres. Blocks; raises FatalError or OSError."""
         if self._binaries is None:
             self._binaries = find_binaries(self.path, self.user)
         return self._binaries
 
     def make_unfinished_cluster(self) -> Path:
-        """An empty directory for initdb, of the server's user.
+        """Make an empty directory for initdb, owned by the server's user.
 
-        Its name is new each time: the initdb of a process that was killed may still be writing into an old one.
+        Its name is always new, because an initdb whose parent was killed may still be writing to an older one.
         """
         unfinished = Path(tempfile.mkdtemp(prefix="postgresql.new-", dir=self.path))
         if self.user is not None:
@@ -172,20 +173,20 @@ class DataDirectory:
         return unfinished
 
     def finish_cluster(self, unfinished: Path) -> None:
-        """Rename a complete cluster, durably: else a power cut could bring back the old name, which a start removes."""
+        """Rename a complete cluster, durably: a power cut could restore the old name, which the next start removes."""
         unfinished.rename(self.cluster)
         directory = os.open(self.path, os.O_RDONLY)
         os.fsync(directory)
         os.close(directory)
 
     def remove_unfinished_clusters(self) -> None:
-        """Remove what interrupted runs of initdb left; a run that still writes may leave a part behind."""
+        """Remove the leftovers of interrupted runs of initdb; a run that still writes may leave a part behind."""
         for leftover in self.path.glob("postgresql.new*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def open_for_writing(self, name: str) -> IO[bytes]:
-        """Open a file below the directory to append to it, as a file of the server's user."""
-        # O_NOFOLLOW: another user may write here, and root would follow a link to any file
+        """Open a file below the directory for appending; a new file belongs to the server's user."""
+        # O_NOFOLLOW: another user may write here, and root would follow a link to any file.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         file = os.fdopen(os.open(self.path / name, flags, 0o600), "ab")
         if self.user is not None and os.geteuid() == 0 and os.fstat(file.fileno()).st_uid != self.user[0]:
@@ -193,9 +194,9 @@ class DataDirectory:
         return file
 
     def release(self) -> None:
-        """If the lock was taken: remove unfinished clusters and the socket's own directory, and give up the lock."""
+        """If this process has the lock, remove unfinished clusters and the socket's directory, and release the lock."""
         if self._lock is not None:
-            self.remove_unfinished_clusters()  # an initdb may have outlived the removal at the start
+            self.remove_unfinished_clusters()  # an initdb may still have been writing during the removal at the start
             self._lock.close()
             if self.socket_directory.parent != self.path:
                 with suppress(OSError):
@@ -207,13 +208,13 @@ class DataDirectory:
             return uid, primary_group(uid)
         if self.cluster.exists() and (found := self.cluster.stat()).st_uid != 0:
             return found.st_uid, found.st_gid
-        # an empty directory, made for a service that runs as another user, as by `install -d -o solisync`
+        # The directory may be empty, made for a service of another user, for example by `install -d -o solisync`.
         if self.path.exists() and (owner := self.path.stat().st_uid) != 0:
             return owner, primary_group(owner)
         return unprivileged_user()
 
     def _give_away(self) -> None:
-        """As root, let the directory belong to the server's user."""
+        """As root, make the server's user the owner of the directory."""
         assert self.user is not None
         if self.path.stat().st_uid != self.user[0]:
             os.chown(self.path, *self.user)
@@ -230,9 +231,9 @@ class DataDirectory:
 
 
 def record_use(data_dir: Path, dsn: str | None) -> None:
-    """Mark the embedded database in `data_dir`, if there is one, when a service starts with a `dsn`.
+    """Mark the embedded database in `data_dir`, if there is one, as replaced by the server of `dsn`.
 
-    A service that starts with the embedded database itself removes the mark.
+    Without a `dsn` the service starts with the embedded database, and this removes the mark.
     """
     cluster = DataDirectory(data_dir).cluster
     try:
@@ -241,29 +242,29 @@ def record_use(data_dir: Path, dsn: str | None) -> None:
         elif dsn is None and (cluster / MARK).exists():
             server = _server(cluster)
             (cluster / MARK).unlink()
-            text = "the embedded database in {path} is in use again, and no longer {server}"
+            text = "the embedded database in {path} is in use again, instead of {server}"
             _log.warn(text, path=str(data_dir), server=server)
     except OSError as error:
-        text = "can't note whether the embedded database in {path} is in use: {why}"
+        text = "can't record whether the embedded database in {path} is in use: {why}"
         _log.warn(text, path=str(data_dir), why=error.strerror)
 
 
 def check_not_replaced(data_dir: Path) -> None:
-    """Raise FatalError when a service has replaced the embedded database in `data_dir`."""
+    """Raise FatalError if a service has replaced the embedded database in `data_dir` by another server."""
     cluster = DataDirectory(data_dir).cluster
     if os.path.lexists(cluster / MARK):
         raise FatalError(
-            f"solisync: the embedded database in {data_dir} is out of date, the service uses {_server(cluster)}: give"
+            f"solisync: the embedded database in {data_dir} is out of date; the service uses {_server(cluster)}: give"
             " this command the DATABASE_URL of the service, for example with --env-file /etc/solisync/solisync.env"
             " (a start of the service without DATABASE_URL returns to the embedded database)"
         )
 
 
 def _mark(cluster: Path, server: str) -> None:
-    """Write the mark, for the owner of the cluster; a process that is killed while it writes leaves no part of it."""
+    """Write the mark as a file of the cluster's owner; a kill never leaves half a mark."""
     unfinished = cluster / f"{MARK}.new"
     unfinished.unlink(missing_ok=True)
-    # neither here nor in _server may root follow a link, which the user of the server can make
+    # Here and in _server, root must not follow a link, because the server's user could make one.
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(f"{server}\n")
@@ -274,7 +275,7 @@ def _mark(cluster: Path, server: str) -> None:
 
 
 def _server(cluster: Path) -> str:
-    """The server that the mark names, or words for one that it doesn't name."""
+    """The server that the mark names, or "another database" if the mark is unreadable."""
     with suppress(OSError, UnicodeDecodeError):
         descriptor = os.open(cluster / MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, encoding="utf-8") as file:

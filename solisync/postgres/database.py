@@ -1,9 +1,9 @@
-"""`transact` and `run`: work on the database, over a pool of connections, run again where that is safe.
+"""`transact` and `run`: work on the database, on connections of a pool, retried where that is safe.
 
-When a client hangs up, Twisted cancels its handler. Work that has begun runs to its end all the same: a cancelled
-statement would cost its connection, and leave the outcome of a commit unknown. If the work succeeds, the handler gets
-its result, so that it can publish what has been committed, and the next call of `transact` or `run` raises
-CancelledError. If the work fails, the handler gets CancelledError immediately.
+When a client hangs up, Twisted cancels its handler. Work that has begun still runs to its end: a cancelled statement
+would cost its connection, and leave the outcome of a commit unknown. If the work succeeds, the handler gets its result
+and can publish the committed changes; its next call of `transact` or `run` raises CancelledError. If the work fails,
+the handler gets CancelledError immediately.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -26,8 +26,8 @@ from .transaction import Statements, Transaction, Work, in_transaction, without_
 
 ATTEMPTS = 3
 
-# Whether the caller was cancelled during work that succeeded. Work that several callers share must not inherit it:
-# process.shielded.detached begins such work.
+# Whether the caller was cancelled during work that succeeded. Work that several callers share must not inherit this
+# variable, so process.shielded.detached begins such work.
 _cancelled: ContextVar[bool] = ContextVar("cancelled", default=False)
 
 P = ParamSpec("P")
@@ -37,7 +37,7 @@ Attempt = Callable[[Connection, Work[S, T]], Awaitable[T]]
 
 
 class Database:
-    """Runs work on the connections of `pool`, of which there are `size`, with `statements` prepared."""
+    """Runs work on the connections of `pool`: `size` connections with `statements` prepared."""
 
     _log = Logger()
 
@@ -55,14 +55,14 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Open a connection beside the pool, for work that no request waits for; raises ConnectionFailed."""
+        """Open a connection outside the pool, for work that no request waits for; raises ConnectionFailed."""
         if self._dsn is None:
             raise Unavailable
         with closing(await open_connection(self._reactor, self._dsn)) as opened:
             yield opened
 
     async def close(self, seconds: float) -> None:
-        """Decline new work, give running work up to `seconds` to end, then close every connection."""
+        """Decline new work, wait up to `seconds` for running work, then close every connection."""
         await self.pool.close(seconds)
 
     # Fast path: these two, and what they call to send statements, return coroutines instead of awaiting them, 1,600
@@ -71,12 +71,12 @@ class Database:
     def transact(
         self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
     ) -> Coroutine[Any, Any, T]:
-        """Run `work(transaction, …)` in one transaction, commit, and return what it returned.
+        """Run `work(transaction, …)` in one transaction, commit, and return its result.
 
-        Any exception rolls back. After a deadlock, or when the connection is lost before the commit was sent, the work
-        is run again after a pause, three times in all; after a first timeout of a lock or a statement, once more. So it
-        must not keep state. Raises Unavailable if no connection comes free in time, DatabaseError if the database fails
-        or the outcome is unknown.
+        Any exception rolls back. `work` must not keep state, because it may run again after a pause: up to three times
+        in all after a deadlock or a connection lost before the commit, and once more after the first timeout of a lock
+        or statement. Raises Unavailable if no connection is free in time, DatabaseError if the database fails or the
+        outcome is unknown.
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
 
@@ -85,8 +85,8 @@ class Database:
     ) -> Coroutine[Any, Any, T]:
         """Run `work(statements, …)`: each statement commits by itself, so that a single one takes one round trip.
 
-        After a deadlock or a timeout, `transact` says when the work is run again; then its earlier statements are
-        committed already. Raises what `transact` raises; if the connection is lost, the outcome is always unknown.
+        After a deadlock or a timeout, `work` is run again as in `transact`; its earlier statements are then committed
+        already. Raises what `transact` raises. If the connection is lost, the outcome is always unknown.
         """
         return self._run(without_transaction, lambda statements: work(statements, *arguments, **options))
 
@@ -100,10 +100,10 @@ class Database:
             try:
                 return await self._run_on(connection, attempt, work)
             except (TransactionAborted, TimedOut) as error:
-                # after a timeout once more only: three of them last as long as the request may
+                # After a timeout only once more: three timeouts would take as long as the request may.
                 if not left or (isinstance(error, TimedOut) and left < ATTEMPTS - 1):
                     raise
-                self._log.info("a transaction is run again: {error}", error=error)
+                self._log.info("retrying a transaction: {error}", error=error)
                 await deferLater(self._reactor, self.pool.times.again)
         raise AssertionError("unreachable")
 
@@ -115,9 +115,9 @@ class Database:
                 self.pool.replace_all(connection)
             if connection.cancelled:
                 if isinstance(error, Interrupted | TimedOut | Declined):
-                    self._log.error("database work failed after its client had gone: {error}", error=error)
+                    self._log.error("database work failed after its client had disconnected: {error}", error=error)
                 elif not isinstance(error, Refused | TransactionAborted):
-                    self._log.failure("database work failed after its client had gone")
+                    self._log.failure("database work failed after its client had disconnected")
                 raise CancelledError from error
             if isinstance(error, TransactionAborted) and self.pool.is_overdue(connection):
                 raise Interrupted(f"the transaction took more than {self.pool.times.work:g} s") from error

@@ -1,4 +1,4 @@
-"""SQL statements that are declared as functions: the decorator has the SQL, the signature its parameters in order.
+"""SQL statements declared as functions: the decorator has the SQL, the signature names the parameters in order.
 
     @maybe("… FROM users WHERE id = $1::uuid", row=Profile)
     async def profile(user_id: str) -> Profile | None:
@@ -24,7 +24,7 @@ Declaration = Callable[P, Coroutine[Any, Any, R]]
 
 
 class DeclaredStatement(Generic[P, R]):
-    """A function that runs its statement on the connection of its first argument; `result` makes its value of rows."""
+    """A function that runs its statement on its first argument, `statements`; `result` makes its value from rows."""
 
     def __init__(self, declaration: Declaration[P, R], statement: Statement, result: Callable[[list[Row]], R]) -> None:
         update_wrapper(self, declaration)
@@ -56,7 +56,7 @@ def one(
 def maybe(
     sql: str, *, row: Callable[..., T], prepared: bool = True
 ) -> Callable[[Declaration[P, T | None]], DeclaredStatement[P, T | None]]:
-    """Declare a statement that returns one row, made into a value by `row`, or no row, which is None."""
+    """Declare a statement that returns one row, made into a value by `row`, or None if there is no row."""
     return lambda declaration: _declared_query(declaration, sql, row, prepared, Query.value_or_none)
 
 
@@ -68,22 +68,22 @@ def many(
 
 
 def execute(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, None]], DeclaredStatement[P, None]]:
-    """Declare a statement whose rows, if any, are of no use."""
+    """Declare a statement that returns nothing: its rows, if any, are ignored."""
     return lambda declaration: _declared(declaration, sql, prepared, lambda rows: None)
 
 
 def count(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, int]], DeclaredStatement[P, int]]:
-    """Declare a statement of which only the number of its rows counts."""
+    """Declare a statement that returns the number of its rows."""
     return lambda declaration: _declared(declaration, sql, prepared, len)
 
 
 def found(sql: str, *, prepared: bool = True) -> Callable[[Declaration[P, bool]], DeclaredStatement[P, bool]]:
-    """Declare a statement of which only matters whether it returns a row."""
+    """Declare a statement that returns whether there is any row."""
     return lambda declaration: _declared(declaration, sql, prepared, bool)
 
 
 def statements_of(module: ModuleType) -> Iterator[Statement]:
-    """The statements of a module, declared as functions or not."""
+    """Yield the statements of a module, whether declared as functions or not."""
     for value in vars(module).values():
         statement = value.statement if isinstance(value, DeclaredStatement) else value
         if isinstance(statement, Statement):

@@ -1,7 +1,7 @@
-"""libpq connection strings (DSNs): checked when settings are read, and split for each host and address.
+"""libpq connection strings (DSNs): checked when settings are read, and split into one for each host and address.
 
-libpq would try several hosts and addresses itself, but without a time limit for each, and looking a name up would block
-the reactor. libpq adds what PGHOST or a service file say.
+libpq would try several hosts and addresses itself, but without a time limit for each, and looking up a name would block
+the reactor. libpq adds options from variables such as PGHOST, and from a service file.
 """
 
 import ipaddress
@@ -23,50 +23,50 @@ _URI = re.compile(r"postgres(?:ql)?://")
 _NOWHERE = "/nonexistent"  # a socket directory: libpq reads all options, and then finds no server
 
 _ESCAPES = "write % as %25, @ as %40 and / as %2F in a name or a password"
-_WRONG_ESCAPE = "has a % that begins no valid escape: write it as %25"
+_WRONG_ESCAPE = "has a % that doesn't begin a valid escape: write it as %25"
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 _WHOLE_NUMBERS = re.compile("connect_timeout|tcp_user_timeout|keepalives(?:_idle|_interval|_count)?")
-# What libpq says of an option; of others that it can't use with each other, it repeats no free text.
+# libpq's errors about one option, and about options that don't fit together; the latter repeat no free text.
 _INVALID = re.compile(r'invalid (?:integer value .*for connection option "(\w+)"$|"?(\w+)"? (?:value|number))')
 _COMBINATION = re.compile(r"could not match|weak ")
 
 
 def with_defaults(dsn: str) -> str:
-    """The DSN with the keepalive settings of a long-lived connection, where it doesn't have its own."""
+    """Return the DSN, with keepalive settings for a long-lived connection unless it has its own."""
     wanted = {"application_name": "solisync", "keepalives_idle": 30, "keepalives_interval": 10}
     wanted["tcp_user_timeout"] = 10_000
     return _join(wanted | extensions.parse_dsn(dsn))
 
 
 def without_password(dsn: str) -> tuple[str, str | None]:
-    """The DSN as a keyword=value string without its password, and the password.
+    """Return the DSN as a keyword=value string without its password, and the password.
 
     The string may be on a command line, which every user of the machine can read. Raises ValueError for a DSN with
-    other secrets, because programs take them in no other way.
+    another secret, because programs accept such a secret only there.
     """
     given = extensions.parse_dsn(dsn)
     for name in ("sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"):
         if name in given:
-            raise ValueError(f"has {name}, which other programs could only be told where everybody sees it")
+            raise ValueError(f"has {name}, which users of this machine could see on the command line of other programs")
     password = given.pop("password", None)
     return _join(given), password
 
 
 def server_of(dsn: str) -> str:
-    """The hosts, ports and name of the database in a DSN, and nothing else of it."""
+    """Return only the hosts, the ports and the name of the database of a DSN."""
     given = extensions.parse_dsn(dsn)
     return " ".join(f"{name}={given[name]}" for name in ("host", "port", "dbname") if given.get(name))
 
 
 def each_host(dsn: str) -> tuple[str, ...]:
-    """The DSN split into one for each host, in the order in which to try them."""
+    """Split the DSN into one for each host, in the order in which to try the hosts."""
     given = extensions.parse_dsn(dsn)
     listed = {name: given[name].split(",") for name in ("host", "hostaddr", "port") if given.get(name)}
     count = max((len(values) for name, values in listed.items() if name != "port"), default=1)
     if count == 1 or any(len(values) not in (1, count) for values in listed.values()):
-        return (dsn,)  # libpq says what is wrong with it
+        return (dsn,)  # libpq will report the error
     wanted = [given]
-    if given.get("target_session_attrs") == "prefer-standby":  # of all hosts, so libpq goes through the list twice
+    if given.get("target_session_attrs") == "prefer-standby":  # as libpq does, try all hosts twice
         wanted = [given | {"target_session_attrs": kind} for kind in ("standby", "any")]
     return tuple(
         _join(each | {name: values[index % len(values)] for name, values in listed.items()})
@@ -76,9 +76,9 @@ def each_host(dsn: str) -> tuple[str, ...]:
 
 
 async def each_address(reactor: ReactorBase, dsn: str) -> list[str]:
-    """The DSN of one host split into one for each address of its name; raises ConnectionFailed when there is none.
+    """Split the DSN of one host into one for each address of its name; raise ConnectionFailed if there is none.
 
-    The name stays in the DSN, because TLS and the password file go by it.
+    The name stays in the DSN, because TLS and the password file need it.
     """
     given = extensions.parse_dsn(dsn)
     host = given.get("host", "")
@@ -97,8 +97,8 @@ async def each_address(reactor: ReactorBase, dsn: str) -> list[str]:
 def check_dsn(dsn: str) -> None:
     """Raise ValueError if libpq can't read the DSN or could never connect with it.
 
-    The message names only options: a character of the password that should have been escaped may have made a host, a
-    port, a database or an option of the text behind it.
+    The message quotes only the names of options. If the password has a character that should have been escaped, the
+    rest of the password may be parsed as a host, a port, a database or an option.
     """
     uri = _URI.match(dsn)
     if uri is not None:
@@ -113,14 +113,14 @@ def check_dsn(dsn: str) -> None:
         raise ValueError(_WRONG_ESCAPE) from None
     except psycopg2.Error:
         if uri is not None:
-            raise ValueError(f"is no URI that libpq can read: look at its options, and {_ESCAPES}") from None
+            raise ValueError(f"isn't a URI that libpq can read: check its options, and {_ESCAPES}") from None
         raise ValueError("is neither a postgresql:// URI nor a libpq keyword=value string") from None
     for problem in _problems(given):
         raise ValueError(problem)
 
 
 def missing_root_certificate(dsn: str, environ: Mapping[str, str]) -> str | None:
-    """The file with which libpq is to verify the server, by the DSN or the environment, if there is no such file."""
+    """Return the certificate file that the DSN or the environment names if that file is missing, else None."""
     given = extensions.parse_dsn(dsn)
     mode = given.get("sslmode") or environ.get("PGSSLMODE", "")
     hosts = given.get("host", "").split(",") if "hostaddr" not in given else ["by address"]
@@ -144,7 +144,7 @@ def _is_name(host: str) -> bool:
 
 
 def _problems(given: Mapping[str, str]) -> Iterator[str]:
-    """What libpq finds wrong with options, before it connects to anything."""
+    """Yield the errors that libpq finds in the options before it connects."""
     for name, value in given.items():
         if _WHOLE_NUMBERS.fullmatch(name) and not re.fullmatch(r"[+-]?\d{1,9}", value.strip()):
             yield f"has no valid {name}"

@@ -1,4 +1,4 @@
-"""Brings the schema of the database up to this version: applies SQL files once each, in order, under a lock.
+"""Migrations: upgrade the schema of the database to this version by SQL files, each once, in order, under a lock.
 
 A new database begins with baseline.sql, the schema of version 1.0.0; the numbered files follow. A numbered file is one
 transaction, or a single CREATE INDEX CONCURRENTLY, which PostgreSQL refuses in a transaction: then its first line is
@@ -19,11 +19,11 @@ from .connection import Connection
 from .migration_lock import BEGIN, MIGRATION_TIMES, MigrationTimes, migrating
 from .statement import Row
 
-# Statements queue behind a migration that waits for the same table. So the migration gives up after a second, well
-# before the statements of the service do, and retries when the queue has gone.
+# Statements queue behind a migration that waits for the same table. So the migration gives up after a second, long
+# before the statements of the service time out, and retries later.
 LOCK_TIMEOUT = "1s"
 
-# client_connection_check_interval: the server notices soon when this process was killed in the middle
+# client_connection_check_interval: the server soon notices if this process is killed during a migration.
 _BEGIN = f"{BEGIN}; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; SET LOCAL client_connection_check_interval = '1s'"
 
 _LIST = """
@@ -33,7 +33,7 @@ _LIST = """
     )
 """
 
-# The file of each table, which another one takes the place of when the table is rewritten.
+# The file of each table. A rewrite of the table replaces it by another file.
 _FILES = """
     SELECT oid, relname, relfilenode FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
@@ -47,7 +47,7 @@ _INDEX = re.compile(
     _MARK + r"(?:\s*--[^\n]*\n)*\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON\s[^;]*;?\s*", re.IGNORECASE
 )
 
-# Only a transaction can lift the role's statement_timeout for itself there, and such an index is created without one.
+# Behind a pooler only a transaction can lift the role's statement_timeout, and a concurrent index can't be in one.
 _ADVICE = "; if that is a time limit, run solisync --migrate with a DATABASE_URL of the server, not of its pooler"
 
 _log = Logger()
@@ -63,9 +63,9 @@ class Migration:
 
     @property
     def records(self) -> list[tuple[int, str, str]]:
-        """What schema_migrations has of an applied file: number, name, and SHA-256, which detects a later edit.
+        """The rows of the file in schema_migrations: number, name, and SHA-256, which detects a later edit.
 
-        The baseline has a record for each file that it replaces, so that version 1.0.0 accepts the database.
+        The baseline has a row for each file that it replaces, so that version 1.0.0 accepts the database.
         """
         if self.name == BASELINE:
             return [(int(number), name, checksum) for name, number, checksum in _REPLACED.findall(self.sql)]
@@ -73,9 +73,9 @@ class Migration:
 
     @property
     def index(self) -> str | None:
-        """The name of the index that the file creates concurrently; None for a file that is a transaction.
+        """The name of the index that the file creates concurrently, or None if the file is a transaction.
 
-        Raises FatalError when the file is marked as such and is something else.
+        Raises FatalError if a file marked "-- concurrently" has any other statement.
         """
         if not self.sql.startswith(_MARK):
             return None
@@ -88,7 +88,7 @@ class Migration:
 def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     """Read the migrations of this build (or of `folder`) in order; raises FatalError for a misnamed file."""
     if folder is None:
-        package = Path(__file__).parents[1]  # a wheel has them inside the package, a checkout beside it
+        package = Path(__file__).parents[1]  # migrations/ is inside the package in a wheel, beside it in a checkout
         folder = package / "migrations" if (package / "migrations").is_dir() else package.parent / "migrations"
     migrations: list[Migration] = []
     number = 0
@@ -110,12 +110,12 @@ def load_migrations(folder: Path | None = None) -> tuple[Migration, ...]:
 async def migrate(
     reactor: ReactorBase, dsn: str, migrations: tuple[Migration, ...], times: MigrationTimes = MIGRATION_TIMES
 ) -> list[str]:
-    """Apply the migrations that the database lacks; returns their names.
+    """Apply the migrations that the database lacks, and return their names.
 
-    Errors that a later attempt may not have: ConnectionFailed if no database takes writes, TransactionAborted if the
-    database went away, Declined if it has no room. FatalError if its encoding is wrong, if a migration fails, or if an
-    applied one was edited. A database that is newer than this build causes only a warning in the log: during a rolling
-    upgrade, the old nodes must be able to restart.
+    Raises errors that a later attempt may not meet: ConnectionFailed if no server accepts writes, TransactionAborted
+    if the database was lost, Declined if it is full. Raises FatalError if the encoding is wrong, a migration fails, or
+    an applied one was edited. A newer database causes only a warning in the log, because old nodes must be able to
+    restart during a rolling upgrade.
     """
     async with migrating(reactor, dsn, times) as connection:
         return await apply(reactor, connection, migrations, times)
@@ -147,14 +147,14 @@ async def apply(
             _check_unedited(migration, applied)
     known = {number for migration in migrations for number, _, _ in migration.records}
     for number in sorted(set(applied) - known):
-        _log.warn("the database has {name}, which this build does not know", name=applied[number][0])
+        _log.warn("the database has {name}, which this version does not know", name=applied[number][0])
     return applied_now
 
 
 def _check_release(baseline: Migration, applied: dict[int, tuple[str, str]]) -> None:
-    """Raise FatalError if the database lacks a file that the baseline replaces: no release has left it so."""
+    """Raise FatalError if the database lacks a file that the baseline replaces: it predates version 1.0.0."""
     if any(number not in applied for number, _, _ in baseline.records):
-        raise FatalError("solisync: this database is of a version before 1.0.0: start solisync 1.0.0 on it once")
+        raise FatalError("solisync: this database is from a version before 1.0.0: start solisync 1.0.0 on it once")
     _check_unedited(baseline, applied)
 
 
@@ -172,7 +172,7 @@ async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
 async def _apply_when_free(
     reactor: ReactorBase, connection: Connection, migration: Migration, times: MigrationTimes
 ) -> None:
-    """Apply a migration; while others use its tables, try again after `times.pause`, for `times.patience`."""
+    """Apply a migration; while its tables are in use, retry after `times.pause`, for up to `times.patience`."""
     _log.info("applying {name}", name=migration.name)
     apply_one = _apply_in_transaction if migration.index is None else _create_index
     advice = _ADVICE if migration.index is not None and connection.server.pooled else ""
@@ -183,7 +183,7 @@ async def _apply_when_free(
             await apply_one(connection, migration)
         except (ConnectionLost, Outdated, Declined):
             raise
-        except (TimedOut, TransactionAborted) as error:  # a lock that was not to be had, or a deadlock
+        except (TimedOut, TransactionAborted) as error:  # no lock in time, or a deadlock
             if reactor.seconds() > deadline:
                 reason = f"its tables have been in use for {times.patience:g} s ({error})"
                 raise FatalError(f"solisync: {migration.name} failed: {reason}{advice}") from error
@@ -209,21 +209,21 @@ async def _apply_in_transaction(connection: Connection, migration: Migration) ->
 
 
 async def _check_no_rewrite(connection: Connection, migration: Migration, before: list[Row]) -> None:
-    """Raise FatalError when a table that was there before has been rewritten.
+    """Raise FatalError if the migration has rewritten an older table.
 
-    That is not MVCC-safe: what runs as EXECUTE on other nodes and waits for the table finds it empty afterwards.
+    A rewrite isn't MVCC-safe: prepared statements of other nodes that wait for the table then find it empty.
     """
     after = {oid: file for oid, _, file in await connection.execute(_FILES)}
     rewritten = ", ".join(name for oid, name, file in before if after.get(oid, file) != file)
     if rewritten:
         raise FatalError(
-            f"solisync: {migration.name} rewrites {rewritten}, which nodes that serve meanwhile would find empty;"
+            f"solisync: {migration.name} rewrites {rewritten}, which other nodes would find empty during the migration;"
             " nothing was changed"
         )
 
 
 async def _create_index(connection: Connection, migration: Migration) -> None:
-    """Create an index concurrently, whatever an attempt that was killed has left of it: nothing, a part, or all."""
+    """Create an index concurrently; a killed attempt may have left nothing of it, a part, or all."""
     valid = await connection.execute(
         "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (migration.index,)
     )

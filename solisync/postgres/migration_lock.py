@@ -1,13 +1,13 @@
-"""The lock under which one node at a time migrates: an advisory lock, in an open transaction on a second connection.
+"""The lock that lets one node at a time migrate: an advisory lock, in an open transaction on a second connection.
 
-A transaction keeps its server connection also behind a pooler in transaction mode, where a lock of the session would
-pass to the next client of that connection. The server frees the lock when the connection ends, also when the process
-was killed.
+Behind a pooler in transaction mode, only a transaction keeps its connection to the server: a lock of the session would
+pass to the next client of that connection. The server frees the lock when the connection ends, even if the process was
+killed.
 
-Nodes that start together poll for the lock rather than wait inside PostgreSQL, where the snapshot of a waiting
-statement would block a CREATE INDEX CONCURRENTLY of the holder; a transaction of READ COMMITTED that waits for its next
-statement has none. Each poll is a separate transaction: nodes that wait would otherwise keep the few connections that a
-pooler has, and the node with the lock would never get its second one.
+Nodes that start together poll for the lock. If they waited inside PostgreSQL, the snapshot of a waiting statement would
+block a CREATE INDEX CONCURRENTLY of the node with the lock; an idle transaction of READ COMMITTED has no snapshot. Each
+poll is a separate transaction. Otherwise waiting nodes would keep the few connections of a pooler, and the node with
+the lock would never get its second one.
 """
 
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
 LOCK_WAIT_SECONDS = 300.0
 
-# Whatever time limits the role has: a migration may take long. Not every server knows each of them.
+# Lifts the role's time limits, because a migration may take long. Not every server knows all of these settings.
 BEGIN = """
     BEGIN ISOLATION LEVEL READ COMMITTED;
     SELECT set_config(name, '0', true) FROM pg_settings
@@ -40,11 +40,11 @@ _log = Logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationTimes:
-    """How a migration waits for others, in seconds."""
+    """The times for which a migration waits, in seconds."""
 
-    notice: float = 1.0  # how long to wait for a node that migrates before that is logged
-    pause: float = 5.0  # between two attempts to get tables that others use
-    patience: float = 300.0  # for these tables, in all
+    notice: float = 1.0  # the wait for another node's migration before it is logged
+    pause: float = 5.0  # the pause between two attempts while tables are in use
+    patience: float = 300.0  # the total wait for such tables
 
 
 MIGRATION_TIMES = MigrationTimes()
@@ -54,10 +54,10 @@ MIGRATION_TIMES = MigrationTimes()
 async def migrating(
     reactor: ReactorBase, dsn: str, times: MigrationTimes = MIGRATION_TIMES
 ) -> AsyncIterator[Connection]:
-    """A connection, while another one holds the lock: no other node migrates, and no service opens the database.
+    """Yield a connection while a second one holds the lock: no other node migrates, and no service opens the database.
 
-    When the connection with the lock is lost, the other one is closed. Raises ConnectionFailed, also for a server that
-    takes no writes, or ConnectionLost, and FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.
+    If the connection with the lock is lost, the yielded one is closed. Raises ConnectionFailed, also for a server that
+    accepts no writes, or ConnectionLost; raises FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.
     """
     holder = await open_connection(reactor, dsn, bounded=False)
     try:
@@ -75,10 +75,10 @@ async def _check(holder: Connection) -> None:
     if encoding != "UTF8":
         raise FatalError(
             f"solisync: the encoding of this database is {encoding}, which can't store the names of all players:"
-            " make a database with ENCODING 'UTF8' TEMPLATE template0, and move data with solisync backup and restore"
+            " create one with ENCODING 'UTF8' TEMPLATE template0, and move the data by solisync backup and restore"
         )
     if read_only:
-        raise ConnectionFailed(f"{holder.server.name} takes no writes: it is a standby, or set to be read-only")
+        raise ConnectionFailed(f"{holder.server.name} accepts no writes: it is a standby, or set to be read-only")
 
 
 async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None:

@@ -1,7 +1,7 @@
-"""Opening a connection: what it sets on the server, which statements it prepares, and which server it has reached.
+"""Opening a connection: set the server's limits, prepare statements, and identify the server.
 
-Behind a pooler that shares the connections of the server, a SET reaches any of them that is free, and stays there for
-the next client. So nothing is set there: the role must have the settings, see docs/high-availability.md "PgBouncer".
+Behind a pooler that shares the server's connections, a SET reaches any free connection, and stays there for the next
+client. So nothing is set there, and the role must have the settings, see docs/high-availability.md "PgBouncer".
 """
 
 import os
@@ -24,20 +24,20 @@ from .statement import Row, Statement
 
 PORT = 5432  # libpq doesn't report the port if none was given
 
-# PostgreSQL returns a timestamptz in the time zone of the connection, and answers of the API are to be in UTC. Poolers
-# know that setting, because the server reports it, and keep it for each of their clients.
+# PostgreSQL returns a timestamptz in the time zone of the connection, and the API promises UTC. This setting works
+# behind poolers too: the server reports it, and so poolers keep it for each client.
 _TIME_ZONE = "SET timezone = 'UTC'"
 
-# Whatever the server, the database or the role prefers:
-# - A statement that waited for a lock relies on seeing what was committed while it waited. Other levels hide that.
-# - What is acknowledged must survive a crash of the server. For which standbys a commit waits as well, if synchronous
-#   commits are not off, is up to the operator.
+# These override the settings of the server, the database and the role:
+# - The isolation level: a statement that waited for a lock must see what was committed during the wait.
+# - Synchronous commits: an acknowledged change must survive a crash of the server. The operator may choose any other
+#   level than off, and so the standbys that a commit waits for.
 _SETTINGS = """
     SELECT set_config('default_transaction_isolation', 'read committed', false) WHERE {own};
     SELECT set_config('synchronous_commit', 'on', false) WHERE {own} AND current_setting('synchronous_commit') = 'off'
 """
 
-# Limits kept by the server: a node that vanished must not keep its locks.
+# Time limits that the server keeps, because a node that vanishes must not hold its locks.
 _TIMEOUTS = """
     SELECT set_config('statement_timeout', '5s', false), set_config('lock_timeout', '4s', false),
         set_config('idle_in_transaction_session_timeout', '10s', false)
@@ -70,10 +70,10 @@ async def open_connection(
     bounded: bool = True,
     times: PoolTimes = TIMES,
 ) -> Connection:
-    """Connect, set the server's timeouts (unless not `bounded`), and prepare those `statements` that fit the schema.
+    """Connect, set the server's time limits if `bounded`, and prepare the `statements` that fit the schema.
 
-    Of several hosts, and of several addresses of one, the first that answers as the DSN wants it is taken. Raises
-    ConnectionFailed when none does, each within `times.connect`.
+    The first host and address whose server answers as the DSN demands wins. Raises ConnectionFailed if none answers
+    within `times.connect`, which counts for each separately.
     """
 
     async def try_address(address: str) -> Connection:
@@ -104,7 +104,7 @@ async def _open(
     connection = Connection(reactor, await connect(reactor, with_defaults(dsn)), times)
     try:
         direct = f"pg_backend_pid() = {_backend_pid(connection)}"
-        # a connection that prepares statements has a connection of the server to itself
+        # A connection that prepares statements doesn't share its connection to the server.
         own = "true" if statements else direct
         parts = [_TIME_ZONE, _SETTINGS, *([_TIMEOUTS] if bounded else []), _SERVER]
         rows = await connection.send("; ".join(parts).format(own=own, direct=direct))
@@ -118,7 +118,7 @@ async def _open(
 
 
 def _backend_pid(connection: Connection) -> int:
-    """The server process id that libpq received when it connected; a pooler sends another number."""
+    """The id of the server's process as libpq received it when it connected; a pooler sends another number."""
     return int(connection.libpq.info.backend_pid)
 
 
@@ -131,21 +131,21 @@ def _identify(connection: Connection, row: Row) -> ServerIdentity:
 
 
 def _host_and_port(connection: Connection) -> str:
-    """The host as the DSN names it, or the directory of the server's socket; and the port."""
+    """The host of the DSN, or the directory of the server's socket, and the port."""
     info = connection.libpq.info
     return f"{info.host or ''}:{info.port or PORT}"
 
 
 def _peer(connection: Connection) -> tuple[str, int] | None:
-    """The address and port at the other end of the TCP connection; None for a unix socket."""
+    """The address and port of the other end of the TCP connection, or None for a unix socket."""
     with socket.socket(fileno=os.dup(connection.fileno())) as end:
         return None if end.family == socket.AF_UNIX else end.getpeername()[:2]
 
 
 async def _prepare(connection: Connection, statements: tuple[Statement, ...]) -> None:
-    """Prepare the statements; one that doesn't fit the schema is left out, and fails when it is executed.
+    """Prepare the statements; skip one that doesn't fit the schema, so that it fails only when executed.
 
-    A later version may have dropped a column that one statement of this version wants. Everything else works on.
+    A later version may have dropped a column that a statement of this version needs. All other statements work.
     """
     try:
         await connection.send("; ".join(statement.preparation for statement in statements))
@@ -156,7 +156,7 @@ async def _prepare(connection: Connection, statements: tuple[Statement, ...]) ->
             raise
     else:
         return
-    await connection.send("DEALLOCATE ALL")  # what came before the misfit is prepared, though the batch has failed
+    await connection.send("DEALLOCATE ALL")  # statements before the misfit are prepared, though the batch failed
     for statement in statements:
         try:
             await connection.send(statement.preparation)
@@ -167,14 +167,14 @@ async def _prepare(connection: Connection, statements: tuple[Statement, ...]) ->
 
 
 def _is_misfit(error: psycopg2.Error) -> bool:
-    """Whether the server calls it a "syntax error or access rule violation": no such table, column or function."""
+    """Whether it is a "syntax error or access rule violation": no such table, column or function."""
     return (error.pgcode or "").startswith("42")
 
 
 def _in_words(text: str, dsn: str) -> str:
-    """Why no connection was made, in libpq's words, without the indented lines of advice ("Is the server …?").
+    """libpq's reason why there is no connection, without the indented lines of advice ("Is the server …?").
 
-    libpq names the server in most of its messages; the others get its name here.
+    Most messages of libpq name the server; this adds the name to the others.
     """
     lines = [line for line in text.splitlines() if not line.startswith("\t")]
     shown = " ".join(" ".join(lines).split())

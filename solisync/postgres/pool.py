@@ -1,6 +1,6 @@
-"""A pool of connections that keeps itself full, and lends each to one borrower at a time.
+"""A pool of connections that replaces lost ones, and lends each to one borrower at a time.
 
-Why it is not the pool of txpostgres: docs/decisions.md "The database".
+docs/decisions.md "The database" has the reasons against the pool of txpostgres.
 """
 
 from collections import Counter, deque
@@ -24,13 +24,13 @@ from .opening import open_connection
 from .statement import Statement
 
 BORROWERS = 1_000  # how many may wait at the same time
-SESSIONS_PER_CONNECTION = 2  # at most so many times `size` sessions on the server, abandoned ones included
+SESSIONS_PER_CONNECTION = 2  # the most sessions on the server for each of `size`, including abandoned ones
 
 
 class Pool:
     """`size` connections with `statements` prepared, from `open` to `close`.
 
-    Borrowers may come before `open`: they wait, and are declined, as they are when the server is away.
+    Borrowers may come before `open`: they wait and are declined, as during an outage of the server.
     """
 
     _log = Logger()
@@ -42,18 +42,18 @@ class Pool:
         self._reactor = reactor
         self._size = size
         self._statements = statements
-        self.replaced = 0  # how many connections were lost so far
+        self.replaced = 0  # the number of lost connections so far
         self._closed = False
-        self._held = 0  # how many connections are open
+        self._held = 0  # the number of open connections
         self._idle: list[Connection] = []
-        self._lent: dict[Connection, float] = {}  # with the time at which each is cut
-        self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time at which each is declined
-        self._retiring: set[Connection] = set()  # lent, and to be closed when they are given back
-        self._replacements = 0  # how often all connections were to be replaced
+        self._lent: dict[Connection, float] = {}  # with the time when each loan is cut
+        self._waiting: dict[Deferred[Connection], float] = {}  # in order, with the time when each is declined
+        self._retiring: set[Connection] = set()  # lent connections to close when they are given back
+        self._replacements = 0  # the number of calls of `replace_all` that had an effect
         self._abandoned: set[Connection] = set()  # see `_abandon`
-        self._announced = False  # whether the log says where the connections lead to
-        self._hosts: deque[str] = deque()  # a DSN for each; the one that answered last comes first
-        self._reasons = Reasons()  # why there has been no connection since the last one
+        self._announced = False  # whether the log has the server
+        self._hosts: deque[str] = deque()  # their DSNs, starting with the host that answered last
+        self._reasons = Reasons()  # logged reasons of the current outage
         self._filling: Deferred[None] | None = None
         self._shrunk: Deferred[None] | None = None  # fires when a connection is lost
         self._emptied: Deferred[None] | None = None  # fires when no connection is lent any more
@@ -63,31 +63,31 @@ class Pool:
 
     @property
     def used(self) -> int:
-        """How many connections are lent."""
+        """The number of lent connections."""
         return len(self._lent)
 
     @property
     def idle(self) -> int:
-        """How many connections wait for a borrower."""
+        """The number of connections without a borrower."""
         return len(self._idle)
 
     @property
     def waiting(self) -> int:
-        """How many borrowers wait for a connection."""
+        """The number of borrowers that wait for a connection."""
         return len(self._waiting)
 
     @property
     def abandoned(self) -> int:
-        """How many connections were given up, while the server is still at work on their last statement."""
+        """The number of connections that were given up while the server still runs their last statement."""
         return len(self._abandoned)
 
     @property
     def servers(self) -> Counter[str]:
-        """How many connections lead to which server."""
+        """The number of connections to each server."""
         return Counter(connection.server.name for connection in (*self._idle, *self._lent))
 
     def open(self, dsn: str) -> None:
-        """Begin to connect; from now on the pool fills itself and replaces the connections that it loses."""
+        """Begin to connect; from now on the pool fills itself and replaces lost connections."""
         self._hosts.extend(each_host(dsn))
         self._filling = Deferred.fromCoroutine(self._keep_full())
         self._filling.addErrback(self._log_unless_closed)
@@ -99,7 +99,7 @@ class Pool:
 
     def _log_unless_closed(self, failure: Failure) -> None:
         if not self._closed:
-            self._log.failure("the connection pool no longer heals", failure)
+            self._log.failure("the connection pool stopped reconnecting", failure)
 
     async def close(self, seconds: float) -> None:
         """Decline borrowers, wait up to `seconds` for lent connections, then close every connection."""
@@ -115,27 +115,27 @@ class Pool:
         if self._sweep.running:
             self._sweep.stop()
         for connection in [*self._idle, *self._lent, *self._abandoned]:
-            connection.close()  # on the server, the statements of abandoned ones may run for a while
+            connection.close()  # the server may still run statements of abandoned connections
 
     def borrow(self) -> Connection | Deferred[Connection]:
-        """Lend a connection until `give_back`: an idle one, or the next that comes free, in the order of asking.
+        """Lend a connection until `give_back`: an idle one, or the next free one, first come first served.
 
-        Raises Unavailable, or fails with it after `times.borrow`, when there are too many borrowers. A borrower that
-        waits may cancel. Fast path: returning an idle connection itself replaces a Deferred that has fired, see
-        docs/performance.md.
+        Raises Unavailable if too many borrowers wait; the Deferred fails with it after `times.borrow`. A waiting
+        borrower may cancel the Deferred. Fast path: returning an idle connection itself replaces a Deferred that has
+        fired, see docs/performance.md.
         """
         if not self._waiting and (connection := self._lend_idle()) is not None:
             return connection
         if self._closed or len(self._waiting) >= BORROWERS:
             raise Unavailable
-        self._begin_sweep()  # the first borrower may come before `open`, and nothing else would decline it
+        self._begin_sweep()  # a borrower may come before `open`, and must be declined in time too
         waiter: Deferred[Connection] = Deferred(self._waiting.__delitem__)
         self._waiting[waiter] = self._reactor.seconds() + self.times.borrow
         return waiter
 
     def _lend_idle(self) -> Connection | None:
         while self._idle:
-            connection = self._idle.pop()  # the one used last: its caches are warm
+            connection = self._idle.pop()  # the most recently used: its caches are warm
             if connection.still_usable():
                 self._lent[connection] = self._reactor.seconds() + self.times.work
                 return connection
@@ -147,7 +147,7 @@ class Pool:
         waiter.errback(Unavailable())
 
     def is_overdue(self, connection: Connection) -> bool:
-        """Whether this connection has been lent for `times.work`."""
+        """Whether this connection has been lent for `times.work` or longer."""
         return self._reactor.seconds() >= self._lent[connection]
 
     def give_back(self, connection: Connection) -> None:
@@ -160,10 +160,10 @@ class Pool:
             emptied.callback(None)
 
     def replace_all(self, witness: Connection) -> None:
-        """Replace every connection, because `witness` has found the server to be useless, and prefer the next host.
+        """Replace every connection, and prefer the next host, because `witness` has found the server useless.
 
-        Idle ones are closed now, lent ones when they are given back, and new ones when they are open. Does nothing if
-        `witness` is being replaced already.
+        Idle connections are closed now, lent ones when they are given back, and connections being made when they are
+        open. Does nothing if `witness` is being replaced already.
         """
         if witness in self._retiring:
             return
@@ -182,8 +182,8 @@ class Pool:
             self._serve_waiting()  # first, so that the database works while the handler makes its reply
 
     def _serve_waiting(self) -> None:
-        # A borrower that doesn't wait for the database gives its connection back inside this loop. Serving the next one
-        # from there would recurse once for each of a thousand borrowers.
+        # A borrower that doesn't wait for the database gives its connection back inside this loop. Serving the next
+        # borrower from there would recurse once for each of a thousand borrowers.
         if self._lending:
             return
         self._lending = True
@@ -196,7 +196,7 @@ class Pool:
             self._lending = False
 
     def _cut_overdue(self) -> None:
-        """Decline those who have waited for too long, and give up connections that have been lent for too long.
+        """Decline borrowers that have waited too long, and give up connections that have been lent too long.
 
         Fast path: replaces a timer for each borrower, two thirds of the instructions of the pool, see
         docs/performance.md.
@@ -205,7 +205,7 @@ class Pool:
         for waiter in [waiter for waiter, deadline in self._waiting.items() if now >= deadline]:
             self._decline(waiter)
         for connection in [connection for connection, deadline in self._lent.items() if now >= deadline]:
-            # if the server is frozen or out of reach, each of its connections would make a borrower wait as long
+            # If the server is frozen or unreachable, every other connection would make a borrower wait as long.
             self.replace_all(connection)
             if not connection.running:
                 connection.close()
@@ -213,12 +213,11 @@ class Pool:
                 self._abandon(connection)
 
     def _abandon(self, connection: Connection) -> None:
-        """Give up a connection in the middle of a statement, which fails now, and close it when the server has ended.
+        """Give up a connection whose statement runs too long: fail it now, and close it when the server has ended it.
 
-        A commit that waits for a standby still waits when its client has hung up, and so does its session on the
-        server. A pool that closed such connections and made new ones would take one session after the other, until the
-        server has none left. Nor is such a commit cancelled: PostgreSQL would make its effects visible, although no
-        standby has them.
+        On the server, a commit that waits for a standby keeps its session even after the client has hung up. A pool
+        that closed such connections and made new ones would take up all sessions of the server. Such a commit isn't
+        cancelled either, because PostgreSQL would then make its effects visible although no standby has them.
         """
         self._lose(connection)
         self._abandoned.add(connection)
@@ -235,7 +234,7 @@ class Pool:
             position, connection = await staggered_race(
                 self._reactor, [partial(self._keep_trying, host) for host in hosts], self.times.head_start
             )
-            if self._replacements != replacements:  # its statements may be older than the change of the schema
+            if self._replacements != replacements:  # the schema may have changed after it prepared its statements
                 connection.close()
                 continue
             for other in [each for each in self._abandoned if each.server.instance != connection.server.instance]:
@@ -259,7 +258,7 @@ class Pool:
         again = " again" if self._announced else ""
         self._log.info("connected to the database{again}: {server}", again=again, server=server.name)
         if server.lacking and not self._statements:
-            self._log.warn("a pooler is before the database, and the role needs {names}", names=server.lacking)
+            self._log.warn("a pooler is in front of the database, and the role needs {names}", names=server.lacking)
         self._announced = True
         self._reasons.forget()
 
@@ -272,8 +271,8 @@ class Pool:
             except ConnectionFailed as error:
                 if self._reasons.is_new(str(error)):
                     self._log.warn("no connection to the database, still trying: {error}", error=error)
-            except Exception:  # a pool that gave up here would never heal
-                self._log.failure("no connection to the database, for an unforeseen reason")
+            except Exception:  # otherwise the pool would never connect again
+                self._log.failure("no connection to the database, unexpected error")
             await deferLater(self._reactor, self.times.reconnect)
 
     def _lose(self, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Named SQL statements: written in storage/, prepared and run by connections."""
+"""Named SQL statements, which storage/ declares and connections prepare and run."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Statement:
-    """An SQL statement with parameters $1, $2, …, which the service prepares by its name on every connection.
+    """An SQL statement with parameters $1, $2, …, which the service prepares under its name on every connection.
 
-    A statement that only commands run is not `prepared`: they use connections that prepare nothing.
+    A statement that only commands run isn't `prepared`, because connections of commands prepare nothing.
     """
 
     name: str
@@ -33,30 +33,30 @@ class Statement:
         return f"EXECUTE {self.name}({', '.join(['%s'] * count)})" if count else f"EXECUTE {self.name}"
 
     def inline(self, step: int) -> str:
-        """The whole statement with placeholders %(step.1)s, …, for connections on which it is not prepared."""
+        """The SQL with placeholders %(step.1)s, …, for connections on which the statement isn't prepared."""
         return re.sub(r"\$(\d+)", rf"%({step}.\1)s", self.sql.replace("%", "%%"))
 
 
 @dataclass(frozen=True)
 class Query(Statement, Generic[T]):
-    """A statement with the function that makes a value of each of its rows.
+    """A statement with `row`, the function that makes a value from each row.
 
-    The parameters of `row` are named as the columns are, in the same order. Only a single column may have another name.
+    The parameters of `row` have the names and the order of the columns. Only a single column may have another name.
     """
 
     row: Callable[..., T] = field(kw_only=True)
 
     def value(self, rows: list[Row]) -> T:
-        """The only row, made into a value; raises ValueError for any other number of rows."""
+        """Return the only row as a value; raise ValueError for any other number of rows."""
         (row,) = rows
         return self.row(*row)
 
     def value_or_none(self, rows: list[Row]) -> T | None:
-        """The only row, made into a value, or None without a row; raises ValueError for more rows."""
+        """Return the only row as a value, or None if there is no row; raise ValueError for more rows."""
         return self.value(rows) if rows else None
 
     def values(self, rows: Iterable[Row]) -> list[T]:
-        """Every row made into a value."""
+        """Return all rows as values."""
         make = self.row
         return [make(*row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Statements on one connection, and the two ways to run work: in a transaction, or each statement by itself."""
+"""Statements on one connection, and the two ways to run work: in a transaction, or with a commit by each statement."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -26,24 +26,24 @@ class Statements:
         return self.run_all(call) if first is None else self.run_all(first, call)
 
     def run_all(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
-        """Run statements with their parameters in one round trip; returns the rows of the last."""
+        """Run statements with their parameters in one round trip; return the rows of the last."""
         return self._connection.run(*steps)
 
     async def many(self, query: Query[T], *parameters: object, first: Call | None = None) -> list[T]:
-        """Like `run`, but makes a value of each row."""
+        """Like `run`, but return each row as a value."""
         return query.values(await self.run(query, *parameters, first=first))
 
     async def maybe(self, query: Query[T], *parameters: object, first: Call | None = None) -> T | None:
-        """Like `run`, but makes a value of the only row, or None without a row; raises ValueError for more rows."""
+        """Like `run`, but return the only row as a value, or None if there is no row; raise ValueError for more."""
         return query.value_or_none(await self.run(query, *parameters, first=first))
 
     async def one(self, query: Query[T], *parameters: object, first: Call | None = None) -> T:
-        """Like `run`, but makes a value of the only row; raises ValueError for any other number of rows."""
+        """Like `run`, but return the only row as a value; raise ValueError for any other number of rows."""
         return query.value(await self.run(query, *parameters, first=first))
 
 
 class Transaction(Statements):
-    """Runs statements in one transaction, from a BEGIN that is sent along with the first of them to the commit."""
+    """Runs statements in one transaction; the BEGIN is sent together with the first statement."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -53,7 +53,7 @@ class Transaction(Statements):
     async def commit_with(self, *steps: Call) -> None:
         """Run statements and COMMIT in one round trip; no other statement may follow.
 
-        Raises Interrupted if the connection is lost, because the outcome is unknown then.
+        Raises Interrupted if the connection is lost, because the outcome is then unknown.
         """
         try:
             await self.run_all(*steps, after="; COMMIT" if steps else "COMMIT")
@@ -62,15 +62,15 @@ class Transaction(Statements):
         self._committed = True
 
     async def commit(self) -> None:
-        """Commit what has been run; does nothing when there was nothing, or `commit_with` has committed it.
+        """Commit; do nothing if no statement was run, or if `commit_with` has committed already.
 
-        Raises DatabaseError when a statement had failed, which PostgreSQL answers with a silent rollback, or when the
-        outcome is unknown.
+        Raises DatabaseError if the outcome is unknown, or if a statement had failed: PostgreSQL would silently roll
+        back.
         """
         if self._opening or self._committed:
             return
         if not self._connection.can_commit:
-            raise DatabaseError("work went on after a statement had failed")
+            raise DatabaseError("work continued after a statement had failed")
         await self.commit_with()
 
     def run_all(self, *steps: Call, after: str = "") -> Coroutine[Any, Any, list[Row]]:

@@ -1,1 +1,1 @@
-"""What every process needs: starting and stopping, the listening port, logs, metrics, the audit trail."""
+"""The parts of every process: start and stop, the listening port, logs, metrics, the audit trail."""

@@ -1,4 +1,4 @@
-"""The audit trail: one log line for each event of an account, written when the event has been committed.
+"""The audit trail: a log line for each event of an account, written after the commit of the event.
 
 While a request is being handled, its observer gets each event too. See docs/security.md "Logs".
 """
@@ -49,7 +49,7 @@ _log = Logger(namespace=NAMESPACE)
 
 
 class Happened(NamedTuple):
-    """An event of an account, and the client that caused it, as rate limits count clients; None for a command."""
+    """An event of an account, and its client, identified as in rate limits; None for a command."""
 
     event: Event
     user_id: str | None
@@ -58,7 +58,7 @@ class Happened(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """A request that is being handled: where it comes from, and who is told what happens in it."""
+    """A request that is being handled: its client, and the observer of its events."""
 
     client: str
     observer: Callable[[Happened], None]
@@ -68,9 +68,9 @@ observed: ContextVar[Observed | None] = ContextVar("observed", default=None)
 
 
 def audit(event: Event, *, user_id: str | None = None, reason: str | None = None) -> None:
-    """Log an event of this user; solisync.process.logs adds the client and the id of the request.
+    """Log an event of this player; solisync.process.logs adds the client and the id of the request.
 
-    The username of a failed login is never logged: it may be a password that was typed into the wrong field.
+    The username of a failed login is never logged: it may be a password typed into the wrong field.
     """
     about = "".join(f", {what}" for what in (user_id and f"user {user_id}", reason) if what)
     quick_info(_log, "{event}{about}", event=event, about=about, user_id=user_id, reason=reason)

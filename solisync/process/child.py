@@ -13,10 +13,10 @@ from twisted.python.failure import Failure
 
 
 class Child(ProcessProtocol):
-    """A process that runs from `start` until it ends.
+    """A child process, which runs from `start` until it ends.
 
-    `ready` fires with True when a subclass calls `get_ready`, or with False when the process ends before that. `ended`
-    fires with the exit status, or with minus the number of the signal that killed the process. Neither ever fails.
+    `ready` fires with True when a subclass calls `get_ready`, or with False if the process ends before. `ended` fires
+    with the exit status, or with minus the number of the signal that killed the process. Neither Deferred ever fails.
     """
 
     transport: IProcessTransport
@@ -33,7 +33,7 @@ class Child(ProcessProtocol):
         environment: Mapping[str, str],
         descriptors: Mapping[int, str | int],
     ) -> None:
-        """Start the program; `descriptors` are those of the child, as in `childFDs` of spawnProcess."""
+        """Start the program; `descriptors` are the child's, as `childFDs` of spawnProcess."""
         self.pid = reactor.spawnProcess(  # type: ignore[attr-defined]
             self, command[0], command, env=environment, childFDs=descriptors
         ).pid
@@ -49,7 +49,7 @@ class Child(ProcessProtocol):
             self.transport.signalProcess(number)
 
     def processEnded(self, reason: Failure) -> None:
-        """Fire `ended`, and `ready` if it has not fired."""
+        """Fire `ended`, and `ready` if it hasn't fired."""
         if not self.ready.called:
             self.ready.callback(False)
         end = cast(ProcessTerminated | ProcessDone, reason.value)
@@ -57,5 +57,5 @@ class Child(ProcessProtocol):
 
 
 def ending(status: int) -> str:
-    """How a process with this result of `ended` has ended, in words."""
+    """A result of `ended` in words."""
     return f"by signal {-status}" if status < 0 else f"with status {status}"

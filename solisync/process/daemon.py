@@ -1,7 +1,6 @@
-"""The root of a service tree, and its run in the foreground.
+"""The root of a service tree: the base class of the service in one process, and of the parent of several.
 
-The base class of the service in one process and of the parent of several. twistd starts either by itself; `run` is for
-the `solisync` command and for workers.
+twistd starts such a service itself. The `solisync` command and workers start it by `run`, in the foreground.
 """
 
 import atexit
@@ -30,13 +29,13 @@ from ..errors import FatalError
 from . import listening, logs
 from .scrape import scrape_site
 
-# Fast path: Python's default thresholds, a tenth of a push, see docs/performance.md. Hardly anything that a request
-# leaves behind is in a reference cycle, so looking for cycles more often finds nothing.
+# Fast path: Python's default thresholds, a tenth of a push, see docs/performance.md. Requests leave hardly any
+# reference cycles, so a more frequent search would find nothing.
 GC_THRESHOLDS = (5_000, 10, 10)
 
 
 class Daemon(Service):
-    """A service with a listening port; `failure` is the reason when it had to stop by itself."""
+    """A service with a listening port; `failure` is the reason if the service had to stop by itself."""
 
     _log = Logger()
     _port: IListeningPort | None = None
@@ -72,7 +71,7 @@ class Daemon(Service):
         public: bool,
         inherited: socket.socket | None = None,
     ) -> None:
-        """Open the port of the console, if it has one; raises FatalError for one that others reach unless `public`."""
+        """Open the console's port, if set; raise FatalError if other machines reach it and it isn't `public`."""
         if description is None or factory is None:
             return
         self._admin_port = port = listening.listen(self._reactor, description, factory, inherited=inherited)
@@ -83,20 +82,20 @@ class Daemon(Service):
             )
 
     def _log_start(self, text: str, where: str, data_dir: Path | None) -> None:
-        """Log what listens, the URL where that is described, and where the data of an embedded database is."""
+        """Log the listening address, the URL of the API reference, and the data directory of an embedded database."""
         assert self._port is not None
         self._log.info("solisync {version} listens on {where}{text}", version=__version__, where=where, text=text)
         root = listening.url(self._port, where)
         if root is not None:
-            self._log.info("it serves {root}, and describes its interface at {root}/api/docs", root=root)
+            self._log.info("serving {root}, with the API reference at {root}/api/docs", root=root)
         if data_dir is not None:
             self._log.info("the data is in {path}", path=str(data_dir))
 
     def _on_hangup(self, reload: Callable[[], object]) -> None:
-        """Call `reload` on SIGHUP, but stop as on SIGTERM when it says that this process has lost its terminal.
+        """Call `reload` on SIGHUP, but stop as on SIGTERM if the signal means that the terminal was closed.
 
-        The kernel sends it for that to the processes in the foreground. A process that was started otherwise, for
-        example in the background, by nohup or by setsid, is meant to go on.
+        The kernel sends SIGHUP to the processes in the foreground of a closed terminal. A process started in the
+        background, by nohup or by setsid should continue.
         """
         ends_with_terminal = (
             signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _foreground_group() == os.getpgrp()
@@ -115,12 +114,12 @@ class Daemon(Service):
             await maybeDeferred(self._scrapes.stopListening)
 
     def startService(self) -> None:
-        """Start; subclasses extend this."""
+        """Start the service; subclasses extend this."""
         super().startService()
         gc.set_threshold(*GC_THRESHOLDS)
 
     def stopService(self) -> Deferred[None]:
-        """Stop gracefully; the Deferred fires when that is done."""
+        """Stop the service gracefully; the Deferred fires when it has stopped."""
         super().stopService()
         self._stopping = True
         return Deferred.fromCoroutine(self._stop())
@@ -129,7 +128,7 @@ class Daemon(Service):
         raise NotImplementedError
 
     def _give_up(self, failure: Failure) -> None:
-        """Log why the service can't go on, and stop the reactor."""
+        """Log the reason why the service can't continue, and stop the reactor."""
         if self._stopping or self.failure is not None:  # the reactor can't be stopped twice
             return
         if isinstance(failure.value, FatalError):
@@ -138,7 +137,7 @@ class Daemon(Service):
         else:
             self.failure = FatalError("solisync: could not start, see the log")
             self._log.failure("could not start", failure)
-        # twistd would exit with status 0 or by the signal that stopped it, which supervisors take for success
+        # twistd would exit with status 0 or by the signal that stopped it, and supervisors take both for success.
         atexit.register(_exit_1)
         self._reactor.callWhenRunning(self._reactor.stop)
 
@@ -146,7 +145,7 @@ class Daemon(Service):
 def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str) -> None:
     """Run a daemon in the foreground until it is stopped, logging to standard error.
 
-    Raises FatalError when it can't start, SystemExit when it had to stop by itself.
+    Raises FatalError if the daemon can't start, SystemExit if it had to stop by itself.
     """
     globalLogBeginner.beginLoggingTo([logs.observer(log_format, sys.stderr)], redirectStandardIO=False)
     daemon.privilegedStartService()
@@ -160,12 +159,12 @@ def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str) -> None:
     reactor.callWhenRunning(_handle_one_signal)
     reactor.run()
     if daemon.failure is not None:
-        sys.exit(1)  # the log has said why
+        sys.exit(1)  # the log has the reason
 
 
 def _handle_one_signal() -> None:
-    """Have Twisted's handlers called once in all: stopping a reactor that is about to stop is an error."""
-    first = threading.Lock()  # a second signal may interrupt the handler of the first anywhere
+    """Call Twisted's signal handlers only once: stopping a reactor that is about to stop is an error."""
+    first = threading.Lock()  # a second signal may interrupt the handler of the first one
     for number in (signal.SIGTERM, signal.SIGINT):
         stop = signal.getsignal(number)
         if callable(stop):
@@ -181,14 +180,14 @@ def _stop_once(
 
 
 def _ignore_more_signals() -> None:
-    """Ignore SIGTERM from now on, which can't hurry a stop; a second Ctrl-C ends the process at once."""
+    """Ignore further SIGTERMs, which can't speed up a stop; a second Ctrl-C ends the process immediately."""
     signal.signal(signal.SIGTERM, lambda *_: None)  # with SIG_IGN, Python prints an error if one has just arrived
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _foreground_group() -> int | None:
-    """The process group in the foreground of the terminal that controls this process; None without such a terminal."""
+    """The foreground process group of the controlling terminal, or None if there is no terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)
         try:
@@ -201,6 +200,6 @@ def _foreground_group() -> int | None:
 
 def _exit_1() -> None:
     for out in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed at the other end, or at this one
+        with suppress(OSError, ValueError):  # either end may be closed
             out.flush()
     os._exit(1)

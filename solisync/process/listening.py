@@ -1,8 +1,8 @@
 """The listening port: bound by this process, or inherited from a parent or from systemd.
 
-Twisted's own ports do all of it but two things. A socket that they adopt they also configure and clean up: they change
-the mode of a unix socket and remove its file at the end. So inherited sockets have an Acceptor of ours. And a port that
-closes resets the connections that wait to be accepted, so `stop` accepts these first.
+Twisted's own ports lack two things. They configure and clean up an adopted socket too: they change the mode of a unix
+socket, and remove its file at the end. So inherited sockets have our Acceptor. And a port that closes resets the
+connections that wait to be accepted, so `stop` accepts these first.
 """
 
 import errno
@@ -29,29 +29,29 @@ from zope.interface import implementer
 
 from ..errors import FatalError
 
-BACKLOG = 1024  # connections that may wait to be accepted; with Twisted's 50, a burst of clients is slowed down
-UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, and peers at a unix socket may name any address as their client's
-PAUSE_SECONDS = 0.1  # before accepting is tried again when there were no file descriptors left
-GIVE_WAY_SECONDS = 0.25  # how long other processes may take to accept a connection before one that gives way does
-GIVE_WAY_ACCEPTS = 8  # connections that it accepts then
+BACKLOG = 1024  # connections that may wait to be accepted; Twisted's 50 would slow down a burst of clients
+UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, but peers at a unix socket may report any address as their client's
+PAUSE_SECONDS = 0.1  # the pause before the next attempt to accept when there are no file descriptors left
+GIVE_WAY_SECONDS = 0.25  # a process that gives way accepts what other processes haven't accepted for this long
+GIVE_WAY_ACCEPTS = 8  # the number of connections that it then accepts
 
 
 def listen(
     reactor: ReactorBase, description: str, factory: IProtocolFactory, *, inherited: socket.socket | None = None
 ) -> IListeningPort:
-    """Listen on an endpoint, or on the socket that was `inherited` from a parent which has bound it.
+    """Listen on an endpoint, or on the socket that was `inherited` from a parent that has bound it.
 
-    Raises FatalError, with one line that says why it is impossible.
+    Raises FatalError with the reason in one line.
     """
     kind, colon, rest = description.partition(":")
-    if kind == "unix":  # what the description says comes later, and wins
+    if kind == "unix":  # the description's own options come later, and win
         rest = f"{UNIX_DEFAULTS}:{rest}"
     endpoint = serverFromString(_Adopting(reactor, inherited), f"{kind}{colon}{rest}")
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
         _remove_stale_socket(endpoint._address)
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(factory).addBoth(outcome.append)
-    (port,) = outcome  # these endpoints listen at once or fail at once
+    (port,) = outcome  # these endpoints listen or fail immediately
     if isinstance(port, Failure):
         reason = port.value.socketError if isinstance(port.value, CannotListenError) else port.value
         raise FatalError(f"solisync: can't listen on {description}: {getattr(reason, 'strerror', None) or reason}")
@@ -65,7 +65,7 @@ def is_private(port: IListeningPort) -> bool:
 
 
 def url(port: IListeningPort, description: str) -> str | None:
-    """Where a client on this machine reaches the port; None when that is a unix socket."""
+    """The URL of the port for a client on this machine, or None for a unix socket."""
     address = port.getHost()
     if not isinstance(address, IPv4Address | IPv6Address):
         return None
@@ -75,24 +75,24 @@ def url(port: IListeningPort, description: str) -> str | None:
 
 
 def share(port: IListeningPort) -> int:
-    """Accept no connections at `port` in this process; returns the descriptor for other processes to accept at."""
+    """Stop accepting at `port` in this process, and return its descriptor, at which other processes accept."""
     listening = cast(Any, port)
     listening.stopReading()
-    # Closing the port, Twisted would shut the socket down, and that for every process that has it.
+    # When Twisted closes a port, it would shut down the socket in all processes.
     listening._shouldShutdown = False
     return int(listening.fileno())
 
 
 async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
-    """Close `port`, having accepted the connections that wait there, which the kernel would otherwise reset.
+    """Accept the connections that wait at `port`, which the kernel would reset, and close the port.
 
-    A process that gives way leaves them to the others. The kernel still resets those that are made in the microseconds
-    in between (docs/decisions.md "Shape").
+    A process that gives way leaves such connections to the others. The kernel still resets connections made in the
+    microseconds between accepting and closing (docs/decisions.md "Shape").
     """
     listening = cast(Any, port)
     if not getattr(port, "gives_way", False):
         listening.numberAccepts = BACKLOG
-        reactor.callLater(0, listening.doRead)  # right before the end, for which stopListening takes a turn too
+        reactor.callLater(0, listening.doRead)  # right before the end: stopListening takes a turn too
     await maybeDeferred(port.stopListening)
 
 
@@ -101,9 +101,9 @@ class Acceptor(FileDescriptor):
     """A port on an inherited socket, where other processes may accept connections too."""
 
     _log = Logger()
-    numberAccepts = 1  # as in tcp.Port: connections at each turn of the reactor; 1 shares them among the processes
+    numberAccepts = 1  # connections at each turn of the reactor, as in tcp.Port; 1 shares them among the processes
     reactor: Any
-    gives_way = False  # whether it accepts only what other processes leave
+    gives_way = False  # whether it accepts only connections that other processes leave
     _stopped = False
 
     def __init__(self, reactor: Any, listening: socket.socket, factory: IProtocolFactory) -> None:
@@ -114,12 +114,12 @@ class Acceptor(FileDescriptor):
         self.startListening()
 
     def startListening(self) -> None:
-        """Begin to accept."""
+        """Begin to accept connections."""
         self._factory.doStart()
         self.startReading()
 
     def stopListening(self) -> Deferred[None]:
-        """Stop accepting in this process."""
+        """Stop accepting connections in this process."""
         self._stopped = True
         self.stopReading()
         return deferLater(self.reactor, 0, self._close)
@@ -159,7 +159,7 @@ class Acceptor(FileDescriptor):
                 try:
                     self.reactor.adoptStreamConnection(connection.fileno(), connection.family, self._factory)
                 except OSError as error:
-                    if error.errno in (errno.EMFILE, errno.ENFILE):  # else the client has reset the connection already
+                    if error.errno in (errno.EMFILE, errno.ENFILE):  # otherwise the client has reset the connection
                         self._pause_for(error)
                         return
 
@@ -168,7 +168,7 @@ class Acceptor(FileDescriptor):
         self._pause(PAUSE_SECONDS, lambda: None)
 
     def _pause(self, seconds: float, accept: Callable[[], None]) -> None:
-        """Accept nothing for so long; then `accept`, and go on."""
+        """Accept no connections for `seconds`; then call `accept`, and continue."""
 
         def go_on() -> None:
             if not self._stopped:
@@ -180,20 +180,20 @@ class Acceptor(FileDescriptor):
 
 
 class _Adopting:
-    """The reactor as endpoints see it, with Acceptors for inherited sockets and a longer backlog."""
+    """The reactor for endpoints, with Acceptors for inherited sockets and a longer backlog."""
 
     def __init__(self, reactor: Any, inherited: socket.socket | None) -> None:
         self._reactor = reactor
         self._inherited = inherited
 
     def adoptStreamPort(self, descriptor: int, family: int, factory: IProtocolFactory) -> IListeningPort:
-        """Called by `systemd:` endpoints, which close the descriptor afterwards."""
+        """Listen for a `systemd:` endpoint, which closes the descriptor afterwards."""
         return Acceptor(self._reactor, socket.socket(fileno=os.dup(descriptor)), factory)
 
     def listenTCP(
         self, port: int, factory: IProtocolFactory, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
-        """Called by `tcp:` endpoints."""
+        """Listen for a `tcp:` endpoint."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
@@ -201,29 +201,29 @@ class _Adopting:
     def listenSSL(
         self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
-        """Called by `ssl:` endpoints."""
+        """Listen for an `ssl:` endpoint."""
         return self.listenTCP(port, cast(Any, TLSMemoryBIOFactory(contextFactory, False, factory)), backlog, interface)
 
     def listenUNIX(
         self, address: str, factory: IProtocolFactory, backlog: int = BACKLOG, mode: int = 0o666, wantPID: int = 0
     ) -> IListeningPort:
-        """Called by `unix:` endpoints."""
+        """Listen for a `unix:` endpoint."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
 
 
 def _remove_stale_socket(path: str) -> None:
-    """Remove a unix socket on which no process listens, left by one that was killed.
+    """Remove a unix socket on which no process listens, because its process was killed.
 
-    Twisted does so only when the process named in its lock file is gone. In a container another process soon has the
-    same id.
+    Twisted does so only if there is no process with the id in its lock file. In a container, another process soon has
+    that id.
     """
     with suppress(OSError):
-        if not stat.S_ISSOCK(os.stat(path).st_mode):  # connecting to any other file is refused too
+        if not stat.S_ISSOCK(os.stat(path).st_mode):  # other files refuse connections too, and must stay
             return
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.setblocking(False)  # or connecting would wait while the backlog of a running service is full
+        probe.setblocking(False)  # otherwise connecting would wait while the backlog of a running service is full
         try:
             probe.connect(path)
         except ConnectionRefusedError:
@@ -231,4 +231,4 @@ def _remove_stale_socket(path: str) -> None:
                 with suppress(OSError):
                     os.unlink(leftover)
         except OSError:
-            pass  # listening will say what is wrong with it
+            pass  # listening will report the error

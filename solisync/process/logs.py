@@ -1,7 +1,7 @@
-"""Log lines: text for people, or one JSON object in each line for programs (docs/operations.md "Logs").
+"""Log lines: text for people, or a JSON object in each line for programs (docs/operations.md "Logs").
 
-Only the fields in FIELDS reach a JSON line: other values in an event may be secrets. The client and the id of a request
-are added to every line that is logged while it is being handled.
+Only the fields in FIELDS reach a JSON line, because other values of an event may be secrets. Each line that is logged
+while a request is being handled gets the request's id and client.
 """
 
 import json
@@ -18,7 +18,7 @@ from zope.interface import provider
 
 FORMATS = ("text", "json")
 FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
-REASONS_MAX = 100  # for reasons that never repeat: the log has seen enough of them
+REASONS_MAX = 100  # the most reasons to log in an outage, in case they all differ
 
 # The client and the id of the request that is being handled.
 serving: ContextVar[dict[str, object]] = ContextVar("serving", default={})  # noqa: B039  the default is never changed
@@ -44,13 +44,13 @@ def quick_info(logger: Logger, text: str, **fields: object) -> None:
 
 
 def observer(style: str, out: IO[str]) -> ILogObserver:
-    """A log observer that writes each event to `out` at once; `style` is one of FORMATS."""
+    """Make a log observer that writes each event to `out` immediately; `style` is one of FORMATS."""
     line = _json_line if style == "json" else _text_line
     flushes_itself = getattr(out, "line_buffering", False)  # as standard error does
 
     @provider(ILogObserver)
     def observe(event: LogEvent) -> None:
-        # Twisted's ports still announce themselves by the older way to log; the service says it better
+        # Twisted's ports announce themselves by its older way to log; the service has better lines for that.
         if event.get("log_namespace") == "log_legacy" and not event.get("isError"):
             return
         try:
@@ -68,7 +68,7 @@ def _text_line(event: LogEvent) -> str:
     request = serving.get()
     if request:
         message += f" [{request['client']} {request['request_id']}]"
-    body = _printable(message).replace("\n", "\n\t")  # what a client sent can't look like a line of its own
+    body = _printable(message).replace("\n", "\n\t")  # so that a client's text can't look like a separate line
     return f"{_time(event)} {_pid()} {_level(event)} {_source(event)}: {body}\n"
 
 
@@ -89,14 +89,14 @@ def _json_line(event: LogEvent) -> str:
 
 
 def event_text(event: LogEvent) -> str:
-    """The message, and below it the traceback, if there is one."""
+    """Return the message, followed by the traceback if there is one."""
     message = _message(event)
     failure = event.get("log_failure")
     return message if failure is None else f"{message}\n{failure.getTraceback().rstrip()}"
 
 
 def _message(event: LogEvent) -> str:
-    """The message, as Twisted's formatEvent makes it."""
+    """Return the message as Twisted's formatEvent would."""
     # Fast path: formatEvent, nine tenths of its time, see docs/performance.md. It remains for formats with calls in
     # them, and for events that don't fit their format.
     template = event.get("log_format")
@@ -132,7 +132,7 @@ def _printable(text: str) -> str:
 
 
 class Reasons:
-    """The reasons of an outage that have been logged; each is logged once until the outage is over."""
+    """The logged reasons of an outage; each is logged only once during the outage."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
@@ -141,12 +141,12 @@ class Reasons:
         return bool(self._logged)
 
     def is_new(self, reason: str) -> bool:
-        """Whether this reason is to be logged, which then has happened."""
+        """Whether to log this reason; from then on it counts as logged."""
         if reason in self._logged or len(self._logged) >= REASONS_MAX:
             return False
         self._logged.add(reason)
         return True
 
     def forget(self) -> None:
-        """The outage is over: the next one is logged anew."""
+        """End the outage: the reasons of the next one are logged again."""
         self._logged.clear()

@@ -1,7 +1,7 @@
 """Counters, gauges and histograms of one process, as docs/metrics.md lists them.
 
-They are kept in memory, or in files by a worker (solisync.process.shared_metrics). What is costly to keep up to date,
-like the number of connections in use, is sampled once a second instead.
+A process keeps them in memory, a worker in files (solisync.process.shared_metrics). Values that would be expensive to
+update at each change, like the number of connections in use, are sampled once a second.
 """
 
 import os
@@ -35,21 +35,21 @@ REQUEST_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
-# How the gauges of several workers become one: prometheus-client's multiprocess modes.
+# The multiprocess modes of prometheus-client, which combine the gauges of several workers.
 SUM: Final = "livesum"
 MAX: Final = "livemax"
 
-# prometheus-client would keep numbers in files wherever PROMETHEUS_MULTIPROC_DIR is set, be it for another program.
-# Only solisync.process.shared_metrics decides that.
+# prometheus-client would keep numbers in files whenever PROMETHEUS_MULTIPROC_DIR is set, even for another program. Here
+# only solisync.process.shared_metrics decides that.
 values.ValueClass = values.MutexValue
-disable_created_metrics()  # the time when each counter began: as many samples again, which no query of ours needs
+disable_created_metrics()  # they double the samples, and none of our queries needs them
 
 
 class Metrics:
     """The metrics of one process.
 
-    `limits`, `merge_bases` and `conflict_fields` are label values that are exported as 0 before there is anything to
-    count, so that the first increase is one to Prometheus too.
+    `limits`, `merge_bases` and `conflict_fields` are label values that are exported as 0 from the start, so that
+    Prometheus sees the first increase.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Metrics:
             "method",
             "route",
         )
-        self.hash_seconds = histogram("hash_wait", "How long a password waited to be hashed.", REQUEST_BUCKETS)
+        self.hash_seconds = histogram("hash_wait", "Time that a password waited to be hashed.", REQUEST_BUCKETS)
         self.password_hash_queue = gauge("password_hash_queue", "Passwords that wait to be hashed.")
         self.connections = gauge("database_connections", "Connections in the pool.", "state")
         self.server_connections = gauge("database_server_connections", "Connections in the pool, by server.", "server")
@@ -82,30 +82,30 @@ class Metrics:
         self.connections_lost = counter("database_connections_lost", "Connections that were lost and replaced.")
         self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
         self.logins = counter("logins", "Logins attempted, and passwords recovered or reset.", "outcome")
-        self.suspended = gauge("suspended_players", "Players who are suspended.", mode=MAX)
-        self.guests = gauge("guests", "Guests, which are accounts without a password.", mode=MAX)
-        self.reset_links = gauge("reset_links_open", "Reset links that somebody can still use.", mode=MAX)
+        self.suspended = gauge("suspended_players", "Suspended players.", mode=MAX)
+        self.guests = gauge("guests", "Guests (accounts without a password).", mode=MAX)
+        self.reset_links = gauge("reset_links_open", "Reset links that are still valid.", mode=MAX)
         self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
-        self.refresh_repeats = counter("refresh_repeats", "Refreshes repeated because their answer was lost.")
-        self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented that were spent already.")
-        self.merges = counter("sync_merges", "Pushes merged, by how their games were.", "basis")
+        self.refresh_repeats = counter("refresh_repeats", "Refreshes repeated after a lost answer.")
+        self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented after their use.")
+        self.merges = counter("sync_merges", "Pushes merged, by the basis of the merge.", "basis")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
         self.events = counter("analytics_events", "Analytics events received.", "outcome")
         self.verdicts = counter("replay_verdicts", "Verdicts on replays.", "status")
-        self.timelines = counter("timelines", "Timelines answered, made anew or from memory.", "source")
+        self.timelines = counter("timelines", "Timelines answered, new or from memory.", "source")
         self.check_cpu = counter("replay_check_cpu_seconds", "Processor time of checks of replays.")
         self.checks_waiting = gauge("replay_checks_waiting", "Replays that wait to be checked.", "queue", mode=MAX)
-        self.checks_oldest = gauge("replay_checks_oldest_seconds", "How long the oldest upload has waited.", mode=MAX)
-        self.streams = gauge("streams", "Streams of events that are open.")
+        self.checks_oldest = gauge("replay_checks_oldest_seconds", "Time that the oldest upload has waited.", mode=MAX)
+        self.streams = gauge("streams", "Open streams of events.")
         self.streams_opened = counter("streams_opened", "Streams of events opened.")
         self.streams_ended = counter("streams_ended", "Streams of events ended.", "reason")
         self.stream_events = counter("stream_events", "Events written to streams.", "event")
-        self.stream_events_coalesced = counter("stream_events_coalesced", "Events that newer ones made needless.")
+        self.stream_events_coalesced = counter("stream_events_coalesced", "Queued events that newer ones replaced.")
         self.bus_batches = counter("bus_batches", "Batches for the bus.", "outcome")
-        self.bus_lag = histogram("bus_lag", "From sending a batch to hearing it.", REQUEST_BUCKETS)
+        self.bus_lag = histogram("bus_lag", "From sending a batch to receiving it.", REQUEST_BUCKETS)
         self.live_faults = counter("live_faults", "Faults of live events.", "kind")
-        self.bus_deaf = gauge("bus_deaf", "Processes that don't hear the bus.")
-        self.lag_seconds = histogram("reactor_lag", "How late the reactor was for a timer.", LAG_BUCKETS)
+        self.bus_deaf = gauge("bus_deaf", "Processes without a connection to the bus.")
+        self.lag_seconds = histogram("reactor_lag", "Delay of the reactor's timers.", LAG_BUCKETS)
         self.memory = gauge("resident_memory_bytes", "Memory of the serving processes.")
         self.descriptors = gauge("open_files", "Open file descriptors of the serving processes.")
         build = gauge("build_info", "What runs; always 1.", "version", "python", "twisted", mode=MAX)
@@ -141,7 +141,7 @@ class Metrics:
         self._servers: set[str] = set()
 
     def answered(self, method: str, route: str, status: int, seconds: float | None) -> None:
-        """Count one answer, and the time that it took unless that is None."""
+        """Count an answer, and its time unless that is None."""
         requests, request_seconds = self._labelled(method, route, status)
         requests.inc()
         if seconds is not None:
@@ -155,7 +155,7 @@ class Metrics:
     ) -> None:
         """Set the gauges of the connection pool.
 
-        `replaced` is how many connections it has lost since it began, and `servers` how many lead to which server.
+        `replaced` is the number of connections lost since the start, `servers` the number of those to each server.
         """
         for state, count in (("used", used), ("idle", idle), ("abandoned", abandoned)):
             self.connections.labels(state).set(count)
@@ -169,18 +169,18 @@ class Metrics:
         self._replaced = replaced
 
     def checks(self, literal: int, search: int, old: int, oldest_seconds: float) -> None:
-        """Set the gauges of the queues of replays: how many wait in each, and how long the oldest upload has."""
+        """Set the gauges of the queues of replays: the length of each, and the wait of the oldest upload."""
         for queue, waiting in (("literal", literal), ("search", search), ("old", old)):
             self.checks_waiting.labels(queue).set(waiting)
         self.checks_oldest.set(oldest_seconds)
 
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
 class Sampler:
-    """Once a second sets the gauges of the process and measures the reactor's lag; `sample` sets all other gauges."""
+    """Sets the process's gauges and measures the reactor's lag once a second; `sample` sets all other gauges."""
 
     def __init__(self, *, metrics: Metrics, reactor: ReactorBase, sample: Callable[[], None]) -> None:
         self._metrics = metrics
@@ -189,16 +189,16 @@ class Sampler:
         self._next: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Sample now and from now on."""
+        """Sample now and every second."""
         self._sample()
-        with suppress(OSError):  # where there is no /proc, these two stay 0
+        with suppress(OSError):  # without /proc, these two gauges stay 0
             self._metrics.memory.set(int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * PAGE_BYTES)
             self._metrics.descriptors.set(len(os.listdir("/proc/self/fd")))
         self._due = self._reactor.seconds() + SAMPLE_SECONDS
         self._next = self._reactor.callLater(SAMPLE_SECONDS, self._again)
 
     def stop(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         if self._next is not None and self._next.active():
             self._next.cancel()
 

@@ -1,6 +1,6 @@
 """The HTTP listener from which Prometheus fetches the metrics (docs/security.md "The listener for Prometheus").
 
-Apart from the service's own, because it authenticates nobody.
+It is separate from the API's listener, because it has no authentication.
 """
 
 import json
@@ -17,7 +17,7 @@ METHODS = (b"GET", b"HEAD")
 
 
 def scrape_site(exposition: Callable[[], bytes]) -> server.Site:
-    """The factory of connections for a listener that answers GET /metrics with what `exposition` returns."""
+    """Make the factory of connections for a listener that answers GET /metrics by `exposition`."""
 
     def make_request(channel: http.HTTPChannel, queued: bool = False) -> _Request:
         return _Request(channel, queued, exposition)
@@ -26,20 +26,20 @@ def scrape_site(exposition: Callable[[], bytes]) -> server.Site:
 
 
 class _Request(http.Request):
-    """A request, answered without the headers and pages of twisted.web's server, which name its version."""
+    """A request; its answer has none of the headers and pages of twisted.web's server, which name its version."""
 
     def __init__(self, channel: http.HTTPChannel, queued: object, exposition: Callable[[], bytes]) -> None:
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
         self._exposition = exposition
 
     def gotLength(self, length: int | None) -> None:
-        self.content = BytesIO()  # Twisted would make a file for a long body
+        self.content = BytesIO()  # Twisted would create a file for a long body
 
     def handleContentChunk(self, data: bytes) -> None:
         self.loseConnection()  # a scrape has no body
 
     def process(self) -> None:
-        """Answer the metrics, or an error in JSON as the service does."""
+        """Answer with the metrics, or with an error in JSON as the API does."""
         if self.path != b"/metrics":
             self._answer_error(404, "not_found", "not found")
         elif self.method not in METHODS:
@@ -57,7 +57,7 @@ class _Request(http.Request):
         self.setHeader("Server", "solisync")
         self.setHeader("Content-Type", content_type)
         self.setHeader("Content-Length", str(len(body)))
-        self.write(body)  # leaves out the body of an answer to HEAD
+        self.write(body)  # omits the body of an answer to HEAD
         self.finish()
 
 

@@ -1,8 +1,7 @@
-"""The metrics of several workers as one: each keeps its own in files, their parent reads and sums them.
+"""The combined metrics of several workers: each worker keeps its own in files, and the parent reads and sums them.
 
-That is prometheus-client's multiprocess mode, but for two things: each file has all its room from the start (`share`),
-and the files of workers that have ended are added up into one (`SharedMetrics.forget`), or there would be more and more
-of them.
+This is prometheus-client's multiprocess mode, with two differences. Each file has its full size from the start
+(`share`). And the files of ended workers are added up into one (`SharedMetrics.forget`), so that files don't pile up.
 """
 
 import os
@@ -19,27 +18,26 @@ from twisted.logger import Logger
 from ..errors import FatalError
 from .metrics import MAX, SUM
 
-VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # by which prometheus-client finds the directory
+VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # names the directory for prometheus-client
 
-# The sizes of one process's files, by their kinds: twice what all routes, methods and statuses can fill.
+# The sizes of a process's files, by kind: twice the room that all routes, methods and statuses can fill.
 SUMS_BYTES = {"counter": 2**18, "histogram": 2**19}
 FILE_BYTES = SUMS_BYTES | {f"gauge_{SUM}": 2**16, f"gauge_{MAX}": 2**16}
-ENDED = 0  # in the place of a process id: the sums of all workers that have ended
+ENDED = 0  # the process id of the sums of all ended workers
 
 _log = Logger()
 
 
 def share(directory: str) -> None:
-    """Keep this process's metrics in files in `directory`, which is also in VARIABLE; call it before any are made.
+    """Keep this process's metrics in files in `directory`, the value of VARIABLE; call this before making any metric.
 
-    The files are mapped into memory. If they grew as they fill, a full disk would end the process (SIGBUS), at
-    whichever request is the first with a new status. When there is no room the metrics stay in memory, and are missing
-    in the sum.
+    The files are mapped into memory. If they grew while they fill, a full disk would end the process (SIGBUS) at the
+    first request with a new status. If there is no room, the metrics stay in memory, and the sum lacks them.
     """
     try:
         _make_files(directory, os.getpid(), FILE_BYTES)
     except OSError as error:
-        _log.error("this worker will be missing in the metrics: {why}", why=error.strerror)
+        _log.error("the metrics will lack this worker: {why}", why=error.strerror)
     else:
         values.ValueClass = values.MultiProcessValue()
 
@@ -47,7 +45,7 @@ def share(directory: str) -> None:
 def _make_files(directory: str, pid: int, sizes: dict[str, int]) -> None:
     for kind, size in sizes.items():
         path = Path(directory, f"{kind}_{pid}.db")
-        new = path.with_suffix(".new")  # a scrape must not find it without its room
+        new = path.with_suffix(".new")  # a scrape must not find it before it has its full size
         try:
             with new.open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -57,13 +55,13 @@ def _make_files(directory: str, pid: int, sizes: dict[str, int]) -> None:
 
 
 class SharedMetrics:
-    """What the parent of workers has: the directory of their files, and the sum of what is in them."""
+    """The parent's part: the directory of the workers' files, and the sum of their metrics."""
 
     def __init__(self) -> None:
         self._directory: str | None = None
 
     def open(self) -> dict[str, str]:
-        """Make the directory; returns what a worker needs in its environment to take part. Raises FatalError."""
+        """Make the directory, and return the variables by which a worker takes part. Raises FatalError."""
         try:
             self._directory = tempfile.mkdtemp(prefix="solisync-metrics-")
             _make_files(self._directory, ENDED, SUMS_BYTES)
@@ -73,15 +71,15 @@ class SharedMetrics:
         return {VARIABLE: self._directory}
 
     def forget(self, pid: int) -> None:
-        """Remove the files of a worker that has ended: its gauges count no more, its counters stay in the sum."""
+        """Remove the files of an ended worker: the sum keeps its counters, and drops its gauges."""
         if self._directory is None:
             return
         try:
             mark_process_dead(pid, self._directory)
             for kind in SUMS_BYTES:
-                with suppress(FileNotFoundError):  # it shared nothing
+                with suppress(FileNotFoundError):  # the worker had no files
                     self._add_to_ended(kind, Path(self._directory, f"{kind}_{pid}.db"))
-        except Exception as error:  # killed while it wrote: its metrics are lost, but it must be replaced
+        except Exception as error:  # a worker killed in a write: its metrics are lost, but it must be replaced
             _log.error("the metrics of worker {pid} can't be read: {why}", pid=pid, why=type(error).__name__)
 
     def _add_to_ended(self, kind: str, file: Path) -> None:
@@ -93,7 +91,7 @@ class SharedMetrics:
         file.unlink()
 
     def exposition(self) -> bytes:
-        """The metrics of all workers in Prometheus' text format."""
+        """Return the metrics of all workers in Prometheus' text format."""
         registry = CollectorRegistry()
         MultiProcessCollector(registry, self._directory)
         return generate_latest(registry)

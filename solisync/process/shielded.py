@@ -1,7 +1,7 @@
-"""Protecting work from the cancellation of its caller.
+"""Protection of work from the cancellation of its caller.
 
-Klein cancels a handler when its client hangs up, and `addTimeout` cancels what takes too long. Some work must not end
-that way: a thread can't be stopped, a value is loaded for several callers, a process ends when it ends.
+Klein cancels a handler when its client hangs up, and `addTimeout` cancels a Deferred that takes too long. Some work
+must continue then: a thread can't be stopped, a value may be loaded for several callers, a process needs time to end.
 """
 
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ _log = Logger()
 
 
 def detached(work: Coroutine[Any, Any, T]) -> Deferred[T]:
-    """Begin work that is not its caller's alone: it inherits no context variables, so neither a cancellation."""
+    """Begin work that several callers share: it inherits no context variables, and so no caller's cancellation."""
     return Context().run(Deferred.fromCoroutine, work)
 
 
@@ -32,11 +32,11 @@ def shielded(
     canceller: Callable[[Deferred[T]], None] | None = None,
     on_late_failure: Callable[[Failure], None] = _log_failure,
 ) -> Deferred[T]:
-    """A Deferred with the outcome of `work` that can be cancelled, and so time out, while `work` goes on.
+    """Return a Deferred with the outcome of `work` that can be cancelled, and so time out, while `work` continues.
 
-    `canceller` is called at that moment, for example to ask `work` to end too without waiting until it has. A failure
-    after that would reach nobody: `on_late_failure` gets it, which by default writes it to the log. A result of `work`
-    stays in it for the callbacks that are added later, a failure does not.
+    A cancellation calls `canceller`, which may ask `work` to end without waiting for it. A later failure has no other
+    receiver than `on_late_failure`, which logs it by default. `work` keeps a result for callbacks that are added later,
+    but not a failure.
     """
     outcome: Deferred[T] = Deferred(canceller)
 
@@ -52,7 +52,7 @@ def shielded(
 
 
 class Shared(Generic[T]):
-    """Work whose outcome several callers await. It runs to its end, also when all of them are cancelled."""
+    """Work whose outcome several callers await. It runs to its end even if all callers are cancelled."""
 
     def __init__(self, work: Coroutine[Any, Any, T], *, began: float = 0.0) -> None:
         self.began = began
@@ -64,11 +64,11 @@ class Shared(Generic[T]):
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended with an exception."""
+        """Whether the work has ended with an exception."""
         return self.ended.called and isinstance(self._result, Failure)
 
     async def outcome(self) -> T:
-        """The result, as soon as there is one; raises the exception of work that failed."""
+        """Wait for the result and return it; raise the exception of failed work."""
         if not self.ended.called:
             await shielded(self.ended)
         if isinstance(self._result, Failure):

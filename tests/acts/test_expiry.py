@@ -75,7 +75,7 @@ async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rou
     said = [formatEvent(event) for event in logged if event["log_namespace"] == "solisync.housekeeping.Housekeeping"]
     assert said == [
         f"the suspension of {stuck} could not be ended: no",
-        "housekeeping puts expired sessions off for a minute: no",
+        "housekeeping postpones expired sessions for a minute: no",
     ]
 
 

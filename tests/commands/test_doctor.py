@@ -80,17 +80,17 @@ async def test_a_misspelt_variable_is_found(examine, name, advice):
 async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
     """Without one there is nothing to complain of; words that repeat themselves and readable files are wrong."""
     assert "not set here" in (await examine(wrong=False))["note", "secret"]
-    assert "repeats itself" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
+    assert "is easy to guess" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
     random = b64encode(bytes(range(7, 224, 7))).decode()
     assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET=random)
     found = await examine(JWT_SECRET=random, JWT_SECRET_PREVIOUS="password" * 4)
-    assert "JWT_SECRET_PREVIOUS repeats itself" in found["wrong", "secret"]
+    assert "JWT_SECRET_PREVIOUS is easy to guess" in found["wrong", "secret"]
     file = place / "secret"
     file.write_text(random)
     file.chmod(0o640)
     assert ("ok", "secret") in await examine(wrong=False, JWT_SECRET_FILE=str(file))
     file.chmod(0o644)
-    assert "everybody on this machine may read" in (await examine(JWT_SECRET_FILE=str(file)))["wrong", "secret"]
+    assert "all users of this machine can read" in (await examine(JWT_SECRET_FILE=str(file)))["wrong", "secret"]
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
@@ -103,17 +103,17 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
         other.listen()
         where = f"tcp:{other.getsockname()[1]}:interface=127.0.0.1" if kind == "tcp" else f"unix:{place}/socket"
         found = await examine(SOLISYNC_LISTEN=where)
-    assert "in use, and not by a solisync" in found["wrong", "port"]
+    assert "in use by another program" in found["wrong", "port"]
 
 
 @pytest.mark.parametrize(
     ("where", "hosts", "level", "says"),
     [
-        ("tcp:8081:interface=127.0.0.1", "", "ok", "this machine alone reaches it"),
-        (r"tcp:8081:interface=\:\:1", "", "ok", "this machine alone reaches it"),
+        ("tcp:8081:interface=127.0.0.1", "", "ok", "only this machine reaches it"),
+        (r"tcp:8081:interface=\:\:1", "", "ok", "only this machine reaches it"),
         ("tcp:8081:interface=0.0.0.0", "admin.example", "note", "other machines reach it"),
         ("tcp:8081:interface=0.0.0.0", "", "wrong", "doesn't start"),
-        ("unix:/run/admin.sock", "admin.example", "ok", "may write to /run/admin.sock reaches it; over HTTPS"),
+        ("unix:/run/admin.sock", "admin.example", "ok", "may write to /run/admin.sock reach it; over HTTPS"),
         ("", "admin.example", "note", "no console"),
     ],
 )
@@ -130,7 +130,7 @@ async def test_the_console_is_found_where_it_is_served(examine, server):
     there = server.service.admin_address.port
     assert "it is served" in (await examine(wrong=False, SOLISYNC_ADMIN_LISTEN=listen.format(there)))["ok", "console"]
     found = await examine(SOLISYNC_ADMIN_LISTEN=listen.format(server.port))
-    assert "in use, and not by a console" in found["wrong", "console"]
+    assert "in use by another program" in found["wrong", "console"]
     found = await examine(SOLISYNC_ADMIN_LISTEN="unix:/missing/admin")
     assert "No such file" in found["wrong", "console"]
 
@@ -312,5 +312,5 @@ async def test_too_few_files_for_streams_are_found(examine, shared_dsn, monkeypa
 async def test_a_bus_that_leads_nowhere_is_found(examine, shared_dsn):
     """SOLISYNC_BUS_DATABASE_URL is tried, too."""
     found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL="host=127.0.0.1 port=1 dbname=none")
-    assert "can't hear each other" in found["wrong", "bus"]
+    assert "can't notify each other" in found["wrong", "bus"]
     assert ("ok", "bus") in await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL=shared_dsn)

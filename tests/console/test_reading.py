@@ -169,7 +169,7 @@ async def test_findings_are_those_of_the_doctor(console, administrate, server, a
     shown = await console.get("/service/findings")
     assert [each["subject"] for each in shown["findings"][:3]] == ["secret", "proxy", "streams"]
     by_subject = {each["subject"]: each for each in shown["findings"]}
-    assert by_subject["console"]["text"] == "this machine alone reaches it"
+    assert by_subject["console"]["text"] == "only this machine reaches it"
     assert "port" not in by_subject
     streams = {"SOLISYNC_STREAMS": "1"}
     records = (await administrate("doctor", "--json", fails=None, **streams)).records

@@ -34,7 +34,7 @@ async def test_the_first_process_of_a_container(launch, reactor, place, count):
     assert numbers.split()[-1] == "1"
     (server,) = [pid for pid in processes_in(place / "data") if int(stat_fields(PROC / str(pid))[PARENT]) == first]
     os.kill(server, signal.SIGKILL)
-    await deferToThread(wait_for, lambda: "starting it again" in process.log)
+    await deferToThread(wait_for, lambda: "restarting it" in process.log)
     await ready(reactor, process.client())
     os.kill(first, signal.SIGTERM)
     assert await deferToThread(process.popen.wait, PATIENCE) == 0

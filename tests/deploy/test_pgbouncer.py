@@ -62,7 +62,7 @@ async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database)
     """It migrates, plays a whole session and leaves no lock for others to wait for; the doctor sees what is between."""
     node = await serve(pooled, SOLISYNC_PREPARED_STATEMENTS="off")
     assert node.log.count("applying") == len(load_migrations())
-    assert "a pooler is before the database, and the role needs" in node.log
+    assert "a pooler is in front of the database, and the role needs" in node.log
     played = await deferToThread(run, *SOLISYNC, "--smoke", node.url)
     assert (played.status, played.err) == (0, [])
     again = await serve(pooled, SOLISYNC_PREPARED_STATEMENTS="off")

@@ -176,7 +176,7 @@ async def test_a_reload_drops_no_request(behind, program, reactor, figure):
     for done in range(rounds):
         await deferLater(reactor, 0.5)
         os.kill(service.pid, signal.SIGHUP)
-        await deferToThread(wait_for, lambda times=done + 1: service.log.count("all workers are new") >= times)
+        await deferToThread(wait_for, lambda times=done + 1: service.log.count("replaced all workers") >= times)
     await deferLater(reactor, 1.5)  # the last connections of the old ones are closed after a second
     outcomes = await deferToThread(crowd.stop)
     figure(f"{program}: {rounds} reloads, {outcomes}")

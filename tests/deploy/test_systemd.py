@@ -108,9 +108,9 @@ async def test_the_service_lives_within_its_restrictions(activate, place):
         wait_for(lambda: niceness_below(process.pid) == {0, 10})
         server = postmaster(state)
         os.kill(process.pid, signal.SIGHUP)
-        wait_for(lambda: "all workers are new" in process.log)
+        wait_for(lambda: "replaced all workers" in process.log)
         os.kill(server, signal.SIGKILL)
-        wait_for(lambda: "starting it again" in process.log)
+        wait_for(lambda: "restarting it" in process.log)
         wait_for(lambda: ask("GET", "/health/ready").status == 200)
         assert process.stop() == 0
         assert "Traceback" not in process.log

@@ -174,7 +174,7 @@ async def test_server_that_does_not_start_again_is_logged_once(reactor, initiali
         ),
         ("12:00 [1] LOG:  received SIGHUP\n", "LOG:  received SIGHUP"),
         ("Segmentation fault\n", "Segmentation fault"),
-        ("", "it said nothing"),
+        ("", "it gave none"),
     ],
     ids=["disk", "settings", "log", "other", "nothing"],
 )

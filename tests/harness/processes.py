@@ -247,4 +247,4 @@ def wait_until_ready(process, count):
 
 def replaced(process, times=1):
     """Wait until all workers have been replaced so many times."""
-    wait_for(lambda: process.log.count("all workers are new") >= times)
+    wait_for(lambda: process.log.count("replaced all workers") >= times)

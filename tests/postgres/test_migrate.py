@@ -110,7 +110,7 @@ async def test_a_newer_database_only_warns(reactor, serve, empty_database):
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, '9999_new.sql', '')")
     node = await serve(empty_database)
-    assert "9999_new.sql, which this build does not know" in node.log
+    assert "9999_new.sql, which this version does not know" in node.log
     node.stop()
 
 
@@ -169,7 +169,7 @@ async def test_start_waits_for_a_database_that_takes_no_writes(reactor, postgres
     with capturedLogs() as events:
         node = begin(reactor, migrated_database, quiet_seconds=0.0)
         try:
-            await until(reactor, lambda: said(events, "takes no writes: it is a standby, or set to be read-only"))
+            await until(reactor, lambda: said(events, "accepts no writes: it is a standby, or set to be read-only"))
             run_sql(postgres.dsn, f"ALTER DATABASE {name} RESET default_transaction_read_only")
             await ready(reactor, node.client())
         finally:

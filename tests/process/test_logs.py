@@ -330,6 +330,6 @@ async def test_a_start_says_where_everything_is(launch, reactor, initialized, pl
     process = start(launch, *SOLISYNC, f"--workers={workers}", data_dir=data_dir)
     await ready(reactor, process.client())
     process.stop()
-    assert f" it serves {process.url}, and describes its interface at {process.url}/api/docs\n" in process.log
+    assert f" serving {process.url}, with the API reference at {process.url}/api/docs\n" in process.log
     assert f" the data is in {data_dir}\n" in process.log
     assert "log_legacy" not in process.log

@@ -183,7 +183,7 @@ async def test_a_worker_without_room_for_numbers_serves(scraped):
     for victim in workers(process):
         os.kill(victim, signal.SIGKILL)
     await deferToThread(wait_until_ready, process, 4)
-    assert "will be missing in the metrics: File too large" in process.log
+    assert "the metrics will lack this worker: File too large" in process.log
     assert (await process.ask("GET", "/health")).status == 200
     assert await service.value("http_requests_total", method="GET", route="/health", status="200") < 5
     assert process.stop() == 0
