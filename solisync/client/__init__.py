@@ -1,8 +1,8 @@
 """A typed HTTP client of the service on Twisted, for tests, smoke checks and game tools (docs/protocol.md).
 
-Its methods need a running reactor: `asyncio.run` works only with Twisted's reactor for asyncio. The client keeps the
-player's pair of tokens. When an access token is refused, it refreshes the pair and tries once more. Calls at the same
-time share one refresh.
+The methods need a running reactor: `asyncio.run` works only with Twisted's reactor for asyncio. The client keeps the
+player's pair of tokens. If an access token is refused, it refreshes the pair and tries once more. Concurrent calls
+share one refresh.
 """
 
 from collections.abc import AsyncGenerator
@@ -38,27 +38,27 @@ __all__ = ["ApiError", "Client"]
 class Client(Transport):
     """The client of one player, anonymous until `register` or `login`; `url` is the root of the service.
 
-    Methods raise ApiError for an error answer, and what treq raises when there is no answer.
+    Methods raise ApiError for an error response, and treq's exceptions without a response.
     """
 
     async def register(self, username: str, password: str) -> TokenPair:
-        """Create an account; the client is this player's from then on."""
+        """Create an account, whose player the client is from then on."""
         return await self._begin("/api/auth/register", AuthRequest(username, password))
 
     async def login(self, username: str, password: str) -> TokenPair:
-        """Begin a session; the client is this player's from then on."""
+        """Log in; the client is this player's from then on."""
         return await self._begin("/api/auth/login", AuthRequest(username, password))
 
     async def guest(self) -> TokenPair:
-        """Begin a guest, an account without a password; the client is this guest's from then on."""
+        """Create a guest, an account without a password; the client is this guest's from then on."""
         return await self._begin("/api/auth/guest", GuestRequest())
 
     async def claim(self, username: str, password: str) -> Me:
-        """Give the guest a username and a password: it is a player from then on."""
+        """Give the guest a username and a password, which makes the guest a player."""
         return await self._as_player("POST", "/api/me/claim", Me, body=AuthRequest(username, password))
 
     async def join(self, guest_refresh_token: str) -> SyncAnswer:
-        """Take over the games of a guest, which is deleted; returns the progress of both."""
+        """Take over the games of a guest, which is deleted; return the merged progress."""
         body = JoinRequest(guest_refresh_token)
         return await self._as_player("POST", "/api/me/join", SyncAnswer, body=body)
 
@@ -70,13 +70,13 @@ class Client(Transport):
         return done
 
     async def browser_login(self, username: str, password: str) -> BrowserSession:
-        """Begin a session as the page of the service does, of which the client keeps nothing."""
+        """Log in like the service's page; the client doesn't keep that session."""
         origin = "{0.scheme}://{0.netloc}".format(urlsplit(self._url))
         page = Client(self._url, http=self._http, headers={**self._headers, "Origin": origin})
         return await page._call("POST", "/api/session", BrowserSession, body=BrowserLogin(username, password))
 
     async def sessions(self) -> list[Session]:
-        """The player's sessions, last used first."""
+        """Return the player's sessions, last used first."""
         return await self._as_player("GET", "/api/sessions", list[Session])
 
     async def end_session(self, session_id: str) -> Ok:
@@ -84,50 +84,50 @@ class Client(Transport):
         return await self._as_player("DELETE", f"/api/sessions/{session_id}", Ok)
 
     async def end_sessions(self) -> Ok:
-        """End all sessions of the player, this one too, and forget its tokens."""
+        """End all sessions of the player, including this one, and forget the tokens."""
         done = await self._as_player("DELETE", "/api/sessions", Ok)
         self.tokens = None
         return done
 
     async def me(self) -> Me:
-        """The player's profile."""
+        """Return the player's profile."""
         return await self._as_player("GET", "/api/me", Me)
 
     async def change_password(self, current: str, new: str) -> TokenPair:
-        """Replace the password; ends every session, and begins a new one."""
+        """Replace the password, end all sessions, and begin a new one."""
         self.tokens = await self._as_player("PUT", "/api/me/password", TokenPair, body=PasswordChange(current, new))
         return self.tokens
 
     async def make_recovery_codes(self, current: str) -> RecoveryCodes:
-        """Make new recovery codes, given the current password; former ones are of no use any more."""
+        """Make new recovery codes, given the current password; the former codes stop working."""
         return await self._as_player("POST", "/api/me/recovery-codes", RecoveryCodes, body=CodesRequest(current))
 
     async def recovery_codes_left(self) -> CodesLeft:
-        """How many recovery codes the player has."""
+        """Return the number of the player's unused recovery codes."""
         return await self._as_player("GET", "/api/me/recovery-codes", CodesLeft)
 
     async def recover(self, username: str, code: str, new: str) -> TokenPair:
-        """Set a new password by a recovery code; the client is this player's from then on."""
+        """Set a new password with a recovery code; the client is this player's from then on."""
         return await self._begin("/api/auth/recover", Recovery(username, code, new))
 
     async def reset(self, token: str, new: str) -> TokenPair:
-        """Set a new password by the token of a reset link; likewise."""
+        """Set a new password with the token of a reset link; the client is this player's from then on."""
         return await self._begin("/api/auth/reset", Reset(token, new))
 
     async def upload_avatar(self, image: bytes, media_type: str) -> Me:
-        """Replace the player's avatar by this image."""
+        """Replace the player's avatar with this image."""
         return await self._as_player("PUT", "/api/me/avatar", Me, body=image, content_type=media_type)
 
     async def delete_avatar(self) -> Ok:
-        """Take the player's avatar away."""
+        """Delete the player's avatar."""
         return await self._as_player("DELETE", "/api/me/avatar", Ok)
 
     async def avatar(self, avatar_url: str) -> bytes:
-        """The image at an `avatar_url`, this player's or another's."""
+        """Return the image at any player's `avatar_url`."""
         return await self._as_player("GET", avatar_url, bytes)
 
     async def export(self) -> bytes:
-        """All that is stored about the player, as one JSON document."""
+        """Return everything that is stored about the player, as one JSON document."""
         return await self._as_player("GET", "/api/me/export", bytes)
 
     async def delete_account(self) -> Ok:
@@ -137,17 +137,17 @@ class Client(Transport):
         return done
 
     async def pull(self) -> SyncAnswer:
-        """The player's stored progress."""
+        """Return the player's stored progress."""
         return await self._as_player("GET", "/api/sync/pull", SyncAnswer)
 
     async def push(self, payload: Payload) -> SyncAnswer:
-        """Merge this progress into the stored one; returns the result."""
+        """Merge this progress into the stored progress; return the result."""
         return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
 
     async def events(self, *boards: str) -> AsyncGenerator[StreamEvent, None]:
-        """The events of one stream, which names these boards: the last is an EndEvent, unless the connection is lost.
+        """Yield the events of a stream with these boards; the last is an EndEvent unless the connection is lost.
 
-        After an end that allows it, open the next one after `retry_seconds`.
+        After an end that allows it, open the next stream after `retry_seconds`.
         """
         query = urlencode([("board", board) for board in boards])
         response = await self._as_player("GET", f"/api/events?{query}", IResponse)
@@ -156,15 +156,15 @@ class Client(Transport):
                 yield event
 
     async def leaderboard(self) -> list[Entry]:
-        """The best of the players who have opted in."""
+        """Return the best of the players who have opted in."""
         return await self._as_player("GET", "/api/leaderboard", list[Entry])
 
     async def own_entry(self) -> OwnEntry:
-        """The player's own entry on the leaderboard, visible or not."""
+        """Return the player's own leaderboard entry, visible or not."""
         return await self._as_player("GET", "/api/leaderboard/opt-in", OwnEntry)
 
     async def opt_in(self, display_name: str) -> Ok:
-        """Show the player on the leaderboard, under this name."""
+        """Show the player on the leaderboard under this name."""
         return await self._as_player("POST", "/api/leaderboard/opt-in", Ok, body=OptIn(display_name))
 
     async def opt_out(self) -> Ok:
@@ -172,32 +172,35 @@ class Client(Transport):
         return await self._as_player("DELETE", "/api/leaderboard/opt-in", Ok)
 
     async def upload_replay(self, replay: bytes) -> str:
-        """Store a replay byte for byte; returns its id. One with a `game_id` can be sent again, and is stored once."""
+        """Store a replay byte for byte and return its id.
+
+        A replay with a `game_id` may be sent again, and is stored once.
+        """
         return (await self._as_player("POST", "/api/replays", Uploaded, body=msgspec.Raw(replay))).id
 
     async def recent_replays(self, limit: int = RECENT_DEFAULT, *, verified: bool = False) -> list[Recent]:
-        """The newest replays of all players; if so, of the `verified` ones."""
+        """Return the newest replays of all players, or with `verified` the newest verified ones."""
         more = "&verdict=verified" if verified else ""
         return await self._call("GET", f"/api/replays/recent?limit={limit}{more}", list[Recent])
 
     async def player_replays(
         self, username: str, limit: int = RECENT_DEFAULT, before: str | None = None
     ) -> PlayerReplays:
-        """A page of a player's listed replays, newest first; `before` is `next` of the page before."""
+        """Return a page of a player's listed replays, newest first; `before` is `next` of the page before."""
         more = f"&before={before}" if before is not None else ""
         return await self._call("GET", f"/api/players/{username}/replays?limit={limit}{more}", PlayerReplays)
 
     async def replay(self, replay_id: str) -> bytes:
-        """A replay as it was uploaded."""
+        """Return a replay byte for byte as uploaded."""
         return await self._call("GET", f"/api/replays/{replay_id}", bytes)
 
     async def own_replays(self, limit: int = RECENT_DEFAULT, before: str | None = None) -> OwnReplays:
-        """A page of the player's own replays, newest first; `before` is `next` of the page before."""
+        """Return a page of the player's own replays, newest first; `before` is `next` of the page before."""
         more = f"&before={before}" if before is not None else ""
         return await self._as_player("GET", f"/api/me/replays?limit={limit}{more}", OwnReplays)
 
     async def set_listed(self, replay_id: str, listed: bool) -> Ok:
-        """Show one of the player's replays on public lists, or hide it there."""
+        """List one of the player's replays publicly, or unlist it."""
         return await self._as_player("PUT", f"/api/replays/{replay_id}/listed", Ok, body=Listed(listed))
 
     async def delete_replay(self, replay_id: str) -> Ok:
@@ -205,48 +208,48 @@ class Client(Transport):
         return await self._as_player("DELETE", f"/api/replays/{replay_id}", Ok)
 
     async def verdict(self, replay_id: str) -> VerdictAnswer:
-        """What the check of a replay has found."""
+        """Return the verdict on a replay."""
         return await self._call("GET", f"/api/replays/{replay_id}/verdict", VerdictAnswer)
 
     async def timeline(self, replay_id: str) -> Timeline:
-        """Each step of a verified replay."""
+        """Return each step of a verified replay."""
         return await self._call("GET", f"/api/replays/{replay_id}/timeline", Timeline)
 
     async def classic_board(self, draw_mode: str | None = None, **part: str | int) -> BoardPage:
-        """A part of the board of mode Classic: `limit` and `after`, or `around` me."""
+        """Return a part of the board of mode Classic: `limit` and `after`, or `around="me"`."""
         return await self._board("verified", part if draw_mode is None else {"draw_mode": draw_mode, **part})
 
     async def daily_board(self, day: date, **part: str | int) -> BoardPage:
-        """A part of the board of a day's deal."""
+        """Return a part of the board of a day's deal."""
         return await self._board(f"daily/{day}", part)
 
     async def deal_board(self, seed: int, draw_mode: str, **part: str | int) -> BoardPage:
-        """A part of the board of a deal."""
+        """Return a part of the board of a deal."""
         return await self._board(f"deals/{seed}/{draw_mode}", part)
 
     async def _board(self, name: str, query: dict[str, str | int]) -> BoardPage:
         return await self._as_player("GET", f"/api/boards/{name}?{urlencode(query)}", BoardPage)
 
     async def deal(self, seed: int, draw_mode: str) -> DealtCards:
-        """The cards of a deal."""
+        """Return the cards of a deal."""
         return await self._call("GET", f"/api/deals/{seed}/{draw_mode}", DealtCards)
 
     async def daily_challenge(self) -> DailyChallenge:
-        """The deal of the day and its goal."""
+        """Return the deal of the day and its goal."""
         return await self._call("GET", "/api/daily-challenge", DailyChallenge)
 
     async def report(self, batch: Batch) -> Receipt:
-        """Report events of a game; a batch may be repeated, for each event counts once."""
+        """Report events of a game; a batch may be sent again, because each event is stored once."""
         return await self._call("POST", "/api/analytics", Receipt, body=batch)
 
     async def live(self) -> Alive:
-        """The liveness of the process."""
+        """Return the liveness of the process."""
         return await self._call("GET", "/api/health", Alive)
 
     async def ready(self) -> Ready:
-        """The readiness of the service; raises ApiError if it is not ready."""
+        """Return the readiness of the service; raises ApiError if it isn't ready."""
         return await self._call("GET", "/api/health/ready", Ready)
 
     async def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document."""
+        """Return the OpenAPI document."""
         return await self._call("GET", "/api/openapi.json", dict[str, Any])

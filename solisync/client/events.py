@@ -1,4 +1,4 @@
-"""Reads the events of a stream, as its client gets them."""
+"""Reading the events of a stream."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -14,9 +14,9 @@ SHAPES = {name: shape for shape, name in NAMES.items()}
 
 
 class EventReader:
-    """Reads Server-Sent Events, however they are cut into pieces; skips those that it doesn't know.
+    """Reads Server-Sent Events from pieces of any size; skips unknown events.
 
-    `retry_seconds` is what the service has said last about when to open the next stream.
+    `retry_seconds` is the service's latest value for when to open the next stream.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class EventReader:
         self._rest = b""
 
     def read(self, data: bytes) -> list[StreamEvent]:
-        """The events that end in this piece."""
+        """Return the events that end in this piece."""
         *blocks, self._rest = (self._rest + data).split(b"\n\n")
         return [event for block in blocks if (event := self._event(block)) is not None]
 
@@ -50,7 +50,7 @@ class _Body(Protocol):
 
 
 async def read_events(response: Any, note_retry: Callable[[float], None]) -> AsyncGenerator[StreamEvent, None]:
-    """The events in the body of a response of Twisted's, until it ends; closes the connection at the end."""
+    """Yield the events in the body of a Twisted response; closes the connection at the end."""
     reader = EventReader()
     body = _Body(reader)
     response.deliverBody(body)

@@ -1,4 +1,4 @@
-"""Requests of the client, and their answers."""
+"""The client's requests, and the service's responses."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,13 +21,13 @@ Body = msgspec.Struct | msgspec.Raw | bytes
 
 JSON = "application/json"
 REQUEST_SECONDS = 20.0
-RETRY_MOST = 86_400  # seconds; a proxy that asks for a longer wait is wrong
+RETRY_MOST = 86_400  # seconds; only a misconfigured proxy asks for a longer wait
 
 
 class ApiError(Exception):
-    """An error answer: its `status`, `code` and `message`, and `retry_after` in seconds if it has one, a day at most.
+    """An error response: `status`, `code`, `message`, and `retry_after` in seconds, if given, a day at most.
 
-    `code` is one of docs/protocol.md "Error codes", and None if the answer is not the service's, but a proxy's.
+    `code` is one of docs/protocol.md "Error codes", or None if the response came from a proxy instead of the service.
     """
 
     def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
@@ -39,24 +39,24 @@ class ApiError(Exception):
 
 
 class Transport:
-    """Sends requests to the service at `url`, with the tokens of a player once there are any."""
+    """Sends requests to the service at `url`, with the player's tokens once there are any."""
 
     def __init__(self, url: str, *, http: Any = treq, headers: dict[str, str] | None = None) -> None:
         self._url = url.rstrip("/")
         self._http = http
         self._headers = headers or {}
         self.tokens: TokenPair | None = None
-        self.retry_seconds = 1.0  # when to open a stream again, as the service has said last
-        self._retry_key: str | None = None  # of an exchange that has not been answered yet
+        self.retry_seconds = 1.0  # when to open a stream again: the service's latest value
+        self._retry_key: str | None = None  # of an exchange without an answer so far
         self._refreshing: Shared[TokenPair] | None = None  # the latest exchange
 
     def _note_retry(self, seconds: float) -> None:
         self.retry_seconds = seconds
 
     async def refresh(self) -> TokenPair:
-        """Exchange the refresh token for a new pair; calls at the same time share one exchange.
+        """Exchange the refresh token for a new pair; concurrent calls share one exchange.
 
-        If the answer is lost, call it again: the service returns the pair that it has made.
+        If the answer is lost, call this again: the service returns the pair that it has already made.
         """
         assert self.tokens is not None, "register or log in first"
         if self._refreshing is None or self._refreshing.ended.called:
@@ -73,7 +73,7 @@ class Transport:
                 self._retry_key = None
             raise
         self._retry_key = None
-        if self.tokens is spent:  # else the player has logged in or out during the exchange
+        if self.tokens is spent:  # otherwise the player has logged in or out
             self.tokens = pair
         return pair
 
@@ -92,11 +92,11 @@ class Transport:
                 method, path, shape, body=body, content_type=content_type, token=tokens.access_token
             )
         except ApiError as error:
-            if error.status != 401 or error.code == "invalid_credentials":  # the password that was sent, not the token
+            if error.status != 401 or error.code == "invalid_credentials":  # the password is wrong, not the token
                 raise
             if self.tokens is None:
                 raise
-        if self.tokens is tokens:  # else another call has refreshed them
+        if self.tokens is tokens:  # otherwise another call has refreshed them
             await self.refresh()
         return await self._call(
             method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
@@ -112,9 +112,9 @@ class Transport:
         content_type: str = JSON,
         token: str | None = None,
     ) -> T:
-        """Send one request; returns the answer decoded into `shape`, undecoded for bytes, or unread for an IResponse.
+        """Send one request; return its body decoded into `shape`, undecoded for bytes, or unread for an IResponse.
 
-        A body of bytes is sent as it is, any other as JSON.
+        A body of bytes is sent unchanged, and any other body as JSON.
         """
         headers = dict(self._headers)
         if token is not None:
@@ -137,7 +137,7 @@ class Transport:
 
 
 def _retry_after(headers: Headers) -> int | None:
-    """The seconds of Retry-After, which has seconds or a date (RFC 9110 §10.2.3); None without either."""
+    """The seconds of Retry-After, given as seconds or as a date (RFC 9110 §10.2.3); None without either."""
     (text,) = headers.getRawHeaders("Retry-After", [""])[:1]
     if text.isascii() and text.isdigit():
         return min(int(text[:20]), RETRY_MOST)

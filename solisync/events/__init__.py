@@ -1,1 +1,1 @@
-"""Live events: what processes tell each other, and the streams on which players hear of it (docs/live.md)."""
+"""Live events: notices between processes, and the streams that send events to players (docs/live.md)."""

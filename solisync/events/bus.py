@@ -1,10 +1,10 @@
-"""The bus: tells the streams of this process, and all other processes, what has been committed.
+"""The bus: passes notices of commits to the streams of this process and to all other processes.
 
-A notice is a hint: it may get lost, and who hears that one may have been lost compares with the database. So no
-transaction of a player waits for the bus, and nothing is kept until it has been heard.
+A notice is a hint, and may be lost. A process that detects a possible loss compares with the database. So no player's
+transaction waits for the bus, and no notice is kept until it arrives.
 
-Messages of a process are numbered. A process that hears no other sends none but its echoes, and counts on: the first
-that hears it again sees by the number that something was left out.
+Each process numbers its messages. A process that receives no others sends only its echoes, but keeps numbering its
+notices. So the first process that receives its messages again detects the gap by the number.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -25,15 +25,15 @@ from .live_errors import LiveErrors
 from .notices import Notice, decode_message, decode_notices, encode_messages, encode_notice
 
 BATCH_SECONDS = 0.05
-SEND_SECONDS = 2.0  # after which a notice is of no use any more
-ECHO_SECONDS = 5.0  # how often a process sends something, and hears it, so that it knows whether it hears
-DEAF_SECONDS = 15.0  # without any: a process that hears nothing is deaf, one that hears no other is alone
+SEND_SECONDS = 2.0  # after which a notice is obsolete
+ECHO_SECONDS = 5.0  # a process sends at least this often, and checks that its messages come back
+DEAF_SECONDS = 15.0  # without messages for this long a process is deaf; without others' messages it is alone
 WAITING_MAX = 10_000  # notices that wait to be sent
 SENDERS_MAX = 1_000
 
 
 class Bus:
-    """Hands notices to `subscribers`, those of this process at once, and tells the other processes in batches.
+    """Passes notices to this process's `subscribers` immediately, and to the other processes in batches.
 
     `on_loss` is called when notices of other processes may have been lost.
     """
@@ -65,10 +65,10 @@ class Bus:
         self._waiting: list[bytes] = []
         self._oldest = 0.0  # when the first of these was published
         self._timer: IDelayedCall | None = None
-        self._running: Deferred[None] | None = None  # what sends
-        self._sent_at: dict[int, float] = {}  # of messages that were not heard yet
+        self._running: Deferred[None] | None = None  # the running send
+        self._sent_at: dict[int, float] = {}  # by number, for messages that haven't come back yet
         self._closed = True
-        self._echoed = False  # whether a message of this process has been heard on this connection
+        self._echoed = False  # whether a message of this process has come back on this connection
         self._began_at = self._heard_at = self._others_at = self._sent_last = float("-inf")
         self._expected: dict[str, int] = {}  # the number of the next message, by sender
         self._echo = LoopingCall(self._check_echo)
@@ -81,7 +81,7 @@ class Bus:
 
     @property
     def alone(self) -> bool:
-        """Whether there is no other process that would have to be told: each says something every ECHO_SECONDS."""
+        """True if no other process exists; every process sends a message every ECHO_SECONDS."""
         return self.hears and self._reactor.seconds() - max(self._began_at, self._others_at) > DEAF_SECONDS
 
     def open(self, dsn: str) -> None:
@@ -91,7 +91,7 @@ class Bus:
         self._echo.start(ECHO_SECONDS, now=False).addErrback(self._errors.failed, "the bus sends no echoes any more")
 
     async def close(self) -> None:
-        """Send what still waits, if there is a connection, and disconnect."""
+        """Send the waiting notices if there is a connection, and disconnect."""
         self._closed = True
         if self._echo.running:
             self._echo.stop()
@@ -104,7 +104,7 @@ class Bus:
         self._connection.close()
 
     def publish(self, *notices: Notice) -> None:
-        """Tell everybody of something that has been committed."""
+        """Notify all processes of something that has been committed."""
         for notice in notices:
             self._deliver(notice)
         if self._closed:
@@ -137,7 +137,7 @@ class Bus:
         self._run(self._send_waiting())
 
     def _run(self, sending: Coroutine[Any, Any, None]) -> None:
-        """Run what sends, which is one at a time."""
+        """Run a send; only one runs at a time."""
         self._running = Deferred.fromCoroutine(sending)
         self._running.addErrback(self._errors.failed, "could not send to the bus")
         self._running.addCallback(self._end_sending)
@@ -147,7 +147,7 @@ class Bus:
         self._send_soon()
 
     async def _send_waiting(self) -> None:
-        """Send what waits, batch after batch, and drop what has waited too long."""
+        """Send the waiting notices in batches, and drop notices that have waited too long."""
         while self._waiting:
             left = self._oldest + SEND_SECONDS - self._reactor.seconds()
             if left > 0 and not self._connection.ready:
@@ -163,19 +163,19 @@ class Bus:
         first, self._number = self._number, self._number + len(messages)
         outcome = "dropped"
         self._sent_last = self._reactor.seconds()
-        if self._connection.listening:  # else nothing is heard, and each of these would stay
+        if self._connection.listening:  # otherwise no message comes back, and this entry would stay
             self._sent_at[first] = self._sent_last
         try:
             if seconds > 0:
                 await self._connection.send(messages, seconds)
                 outcome = "sent"
         except DatabaseError as error:
-            self._sent_at.pop(first, None)  # not there, if the connection doesn't listen or has been made again
+            self._sent_at.pop(first, None)  # missing if the connection doesn't listen or was replaced
             self._errors.note("dropped", f"a batch could not be sent: {error}")
         self._metrics.bus_batches.labels(outcome).inc()
 
     def _begin(self) -> None:
-        """The connection has been made: nothing was heard before."""
+        """Reset what was received, because the connection is new."""
         self._echoed = False
         self._began_at = self._heard_at = self._reactor.seconds()
         self._sent_at.clear()
@@ -210,7 +210,7 @@ class Bus:
             self._deliver(notice)
 
     def _hear_echo(self, number: int) -> None:
-        """A message of this process has come back: so those of others come, too."""
+        """Note that a message of this process came back, which shows that others' messages arrive too."""
         self._heard_at = self._reactor.seconds()
         sent_at = self._sent_at.pop(number, None)
         if sent_at is not None:
@@ -221,7 +221,7 @@ class Bus:
             self.on_loss()
 
     def _note(self, sender: str, number: int) -> None:
-        """Note the number of a message of another process; what it has sent before may have been missed."""
+        """Note the number of another process's message, and detect whether earlier ones were missed."""
         self._others_at = self._reactor.seconds()
         known, expected = sender in self._expected, self._expected.pop(sender, 1)
         self._expected[sender] = number + 1

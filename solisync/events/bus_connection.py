@@ -1,4 +1,4 @@
-"""The connection of a process to the bus: it sends and hears messages by NOTIFY and LISTEN, and heals by itself."""
+"""A process's connection to the bus: it sends by NOTIFY, receives by LISTEN, and reconnects automatically."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,10 +21,10 @@ LISTEN_SECONDS = 3.0
 
 
 class BusConnection:
-    """A connection beside the pool, from `open` to `close`; `hear` gets each message of any process, its own included.
+    """A connection outside the pool, from `open` to `close`; `hear` gets all processes' messages, its own included.
 
-    `begun` is called when the connection has been made, or made again. One that leads through a pooler which shares
-    connections can send and not listen; where `shared_pooler` says so, it doesn't try.
+    `begun` is called for every new connection. A connection through a pooler that shares server connections can send
+    but not listen. With `shared_pooler` set, it doesn't try to listen.
     """
 
     _log = Logger()
@@ -47,8 +47,8 @@ class BusConnection:
         self._times = times
         self._connection: Connection | None = None
         self._running: Deferred[None] | None = None
-        self._reasons = Reasons()  # why there has been no connection since the last one
-        self.listening = False  # whether the connection, if there is one, is to hear messages
+        self._reasons = Reasons()  # the reasons of failed attempts since the last connection
+        self.listening = False  # whether the connection is meant to receive messages
 
     @property
     def ready(self) -> bool:
@@ -60,18 +60,18 @@ class BusConnection:
         self._running = Deferred.fromCoroutine(self._keep_open(dsn)).addErrback(self._log_unless_closed)
 
     def close(self) -> None:
-        """Close the connection, and stay without one."""
+        """Close the connection and don't reconnect."""
         if self._running is not None:
             self._running.cancel()
         self.drop()
 
     def drop(self) -> None:
-        """Close the connection; another one is made."""
+        """Close the connection, which is then replaced."""
         if self._connection is not None:
             self._connection.close()
 
     async def send(self, messages: Sequence[str], seconds: float) -> None:
-        """Send messages to all processes that listen; raises DatabaseError unless that is done within `seconds`."""
+        """Send messages to all listening processes; raises DatabaseError unless that succeeds within `seconds`."""
         if self._connection is None:
             raise ConnectionLost("not connected")
         sending = Deferred.fromCoroutine(streams.notify(Statements(self._connection), messages))
@@ -96,12 +96,12 @@ class BusConnection:
                     self._log.warn("no connection to the bus, still trying: {error}", error=error)
             except CancelledError:
                 raise
-            except Exception:  # a process without the bus would hear nothing until its end
+            except Exception:  # without the bus, the process would receive nothing until it ends
                 self._errors.failed(Failure(), "the connection to the bus has failed")
             await deferLater(self._reactor, self._times.reconnect)
 
     async def _begin(self, connection: Connection) -> Deferred[None]:
-        """Listen, and use this connection from now on; returns what fires when it is lost."""
+        """Listen, and use this connection from now on; return a Deferred that fires when it is lost."""
         lost: Deferred[None] = Deferred()
         self.listening = not (self._shared_pooler and connection.server.pooled)
         if self.listening:

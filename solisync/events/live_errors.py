@@ -1,4 +1,4 @@
-"""The errors of live events: each is counted, and of each kind one a minute is logged."""
+"""The errors of live events: all are counted, and one of each kind is logged each minute."""
 
 from typing import Literal, TypeAlias
 
@@ -14,7 +14,7 @@ FaultKind: TypeAlias = Literal["dropped", "missed", "unknown", "database"]
 
 
 class LiveErrors:
-    """Counts and logs what goes wrong with live events, where no caller is told."""
+    """Counts and logs errors of live events, which no caller receives."""
 
     _log = Logger()
 
@@ -24,7 +24,7 @@ class LiveErrors:
         self._logged_at: dict[FaultKind, float] = {}
 
     def note(self, kind: FaultKind, text: str) -> None:
-        """Count a fault after which the streams heal by themselves."""
+        """Count a fault from which the streams recover automatically."""
         self._metrics.live_faults.labels(kind).inc()
         now = self._reactor.seconds()
         if now - self._logged_at.get(kind, float("-inf")) >= QUIET_SECONDS:
@@ -32,6 +32,6 @@ class LiveErrors:
             self._log.warn("live events: {text}", text=text)
 
     def failed(self, failure: Failure, text: str) -> None:
-        """Count and log an error of this program."""
+        """Count and log a bug in this program."""
         self._metrics.live_faults.labels("error").inc()
         self._log.failure("live events: {text}", failure, text=text)

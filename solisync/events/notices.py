@@ -1,8 +1,8 @@
-"""Notices: what a process tells its own streams and all other processes once it has committed something.
+"""Notices: messages of a process to its own streams and to all other processes about something it has committed.
 
-On the bus a notice is a JSON array that begins with its kind; ids of players, sessions and replays are 22 characters of
-base64url instead of 36. Kinds that a process doesn't know, and messages of other versions, are skipped, so that nodes
-of different versions share a bus.
+On the bus a notice is a JSON array that begins with its kind. Ids of players, sessions and replays take 22 characters
+of base64url instead of 36. A process skips kinds that it doesn't know and messages of other versions, so nodes of
+different versions can share a bus.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -21,9 +21,9 @@ from ..process.shielded import detached
 from ..storage import streams
 
 VERSION = 1
-REMEMBERED = 4_096  # ids in both forms
-MESSAGE_BYTES = 7_900  # PostgreSQL takes less than 8,000
-NAMED_MAX = 100  # boards of a notice, which has to fit in a message
+REMEMBERED = 4_096  # cached ids in each form
+MESSAGE_BYTES = 7_900  # PostgreSQL accepts fewer than 8,000
+NAMED_MAX = 100  # boards named in a notice, which has to fit in a message
 
 _log = Logger()
 
@@ -33,7 +33,7 @@ class _Notice(Struct, frozen=True, array_like=True):
 
 
 class ProgressStored(_Notice, frozen=True, tag="progress"):
-    """A push of a player was stored, in this session if it is known."""
+    """A player's push was stored, in this session if it is known."""
 
     ids = ("player", "session_id")
     player: str
@@ -51,13 +51,13 @@ class VerdictStored(_Notice, frozen=True, tag="verdict"):
 
 
 class BoardsChanged(_Notice, frozen=True, tag="boards"):
-    """These boards have changed, by the names that streams have for them; without names, any may have."""
+    """These boards have changed, by the names that streams use; without names, any board may have changed."""
 
     boards: tuple[str, ...] = ()
 
 
 class SessionsEnded(_Notice, frozen=True, tag="sessions"):
-    """Sessions of a player, or of everybody, may have ended, or the account; the database says which."""
+    """Sessions of one player or all players, or the player's account, may have ended; the database knows which."""
 
     ids = ("player",)
     player: str | None
@@ -68,9 +68,9 @@ class ReplayStored(_Notice, frozen=True, tag="replay"):
 
 
 def boards_changed(boards: tuple[str, ...], *, with_player: bool = False) -> tuple[BoardsChanged, ...]:
-    """The notice that these boards have changed; no notice without any.
+    """The notice that these boards have changed; no notice without boards.
 
-    `with_player`: a player came, went, or has another name. Streams are then told of every board that they name.
+    `with_player`: a player appeared, disappeared or was renamed. Then all boards that streams name count as changed.
     """
     named = not with_player and len(boards) <= NAMED_MAX
     return (BoardsChanged(boards if named else ()),) if boards else ()
@@ -80,13 +80,13 @@ Notice: TypeAlias = ProgressStored | VerdictStored | BoardsChanged | SessionsEnd
 
 
 class Publish(Protocol):
-    """Tells everybody of what has been committed: the bus in the service, command_notices in a command."""
+    """Notifies all processes of a commit: through the bus in the service, through `command_notices` in a command."""
 
     def __call__(self, *notices: Notice) -> None: ...
 
 
 class BusMessage(Struct, frozen=True, array_like=True):
-    """A batch of notices of one sender, with its number among those of this sender, from 1 on; 0 for a sole one."""
+    """A batch of notices; `number` counts the sender's messages from 1, and is 0 for a sender's only message."""
 
     version: int
     sender: str
@@ -100,16 +100,16 @@ _decode_notice = msgspec.json.Decoder(Notice).decode
 
 
 def encode_notice(notice: Notice) -> bytes:
-    """A notice as it stands in a message."""
+    """A notice as it is encoded in a message."""
     return _encode(_with_ids(notice, _short))
 
 
 def encode_messages(sender: str, number: int, notices: Iterable[bytes]) -> list[str]:
-    """Messages with these encoded notices, numbered from `number` on: one, or more where they don't fit in one."""
+    """Messages with these encoded notices, numbered from `number` on: more than one if they don't fit in one."""
     messages: list[list[bytes]] = [[]]
     size = 0
     for notice in notices:
-        if messages[-1] and size + len(notice) + 1 > MESSAGE_BYTES - 100:  # which the rest of a message takes
+        if messages[-1] and size + len(notice) + 1 > MESSAGE_BYTES - 100:  # room for the rest of the message
             messages.append([])
             size = 0
         messages[-1].append(notice)
@@ -121,7 +121,7 @@ def encode_messages(sender: str, number: int, notices: Iterable[bytes]) -> list[
 
 
 def decode_message(text: str) -> BusMessage | None:
-    """A message from the bus; None for one of another version, or of something else."""
+    """A message from the bus; None for another version or other text."""
     try:
         message = _decode_message(text)
     except msgspec.MsgspecError:
@@ -154,9 +154,9 @@ def _long(text: str) -> str:
 
 
 def command_notices(database: Database) -> Publish:
-    """Return the `publish` of a command, which has no bus of its own: it notifies all processes through `database`.
+    """Return the `publish` of a command, which notifies all processes through `database` instead of a bus.
 
-    Closing the database waits for notices that are being sent. A notice that can't be sent is lost, and logged.
+    Closing the database waits for notices that are being sent. A notice that can't be sent is logged and lost.
     """
 
     def publish(*notices: Notice) -> None:

@@ -1,4 +1,4 @@
-"""One stream: what its client has been told, and the few events that wait while the client takes none."""
+"""One stream: its state, and the few events that wait while its client reads nothing."""
 
 from datetime import datetime
 from typing import Protocol
@@ -14,25 +14,25 @@ from ..rules.events import (
     event_text,
 )
 
-VERDICTS_MAX = 20  # that wait; a client that misses more opens another stream
+VERDICTS_MAX = 20  # waiting verdicts; a client that misses more opens another stream
 
 
 class Outlet(Protocol):
-    """Where a stream writes to: the connection of its client."""
+    """The destination of a stream: the connection of its client."""
 
     @property
     def full(self) -> bool:
-        """Whether the client has stopped to take what it was sent."""
+        """True while the client isn't reading what was sent."""
 
     def write(self, data: bytes) -> None:
         """Send data."""
 
     def end(self, data: bytes) -> None:
-        """Send the last data and close the connection; cut it if it is full."""
+        """Send the last data and close the connection; if it is full, cut it."""
 
 
 class EncodedEvent:
-    """An event for any number of streams, encoded once; of those with one `key` only the newest counts."""
+    """An event, encoded once for all streams; of events with the same `key` only the newest counts."""
 
     __slots__ = ("key", "kind", "text")
 
@@ -47,11 +47,11 @@ class EncodedEvent:
 
 
 class Stream:
-    """A stream of a player; it is open once it has an outlet.
+    """A player's stream, which is open once it has an outlet.
 
-    `expiry` is that of its access token, in seconds since 1970; `address` counts its streams; `boards` are those that
-    it names. `session_id` is empty until the stream is admitted. `revision` is what the client knows of progress, and
-    `slot` when the stream has its turn (solisync.events.stream_upkeep).
+    `expiry` is the expiry of its access token, in seconds since 1970. `address` is the address that its limit counts.
+    `boards` are the boards that it names. `session_id` is empty until the stream is admitted. `revision` is the
+    revision of the progress that the client knows. `slot` is the stream's turn (solisync.events.stream_upkeep).
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Stream:
 
     @property
     def open(self) -> bool:
-        """Whether the stream has a client."""
+        """True while the stream has an outlet."""
         return self._outlet is not None
 
     def begin(self, outlet: Outlet, first: bytes) -> None:
@@ -90,9 +90,9 @@ class Stream:
         outlet.write(first)
 
     def send(self, event: EncodedEvent) -> bool | None:
-        """Write an event; False if it waits, None if it waits and an older one doesn't any more.
+        """Write an event; return True if it was sent, False if it waits, and None if it replaces a waiting one.
 
-        A stream for which too many events wait is to end, as `ended` says from then on.
+        If too many events wait, `ended` has the reason why the stream must end.
         """
         outlet = self._outlet
         if outlet is not None and not outlet.full and not self._waiting:
@@ -108,7 +108,7 @@ class Stream:
         return None if replaced is not None else False
 
     def go_on(self) -> list[EncodedEvent]:
-        """Write what waits, until the outlet is full; returns what has been written."""
+        """Write waiting events until the outlet is full; return the written ones."""
         written: list[EncodedEvent] = []
         outlet = self._outlet
         while outlet is not None and self._waiting and not outlet.full:
@@ -118,12 +118,12 @@ class Stream:
         return written
 
     def write(self, data: bytes) -> None:
-        """Write what need not arrive, unless the outlet is full."""
+        """Write data that may be lost, unless the outlet is full."""
         if self._outlet is not None and not self._outlet.full:
             self._outlet.write(data)
 
     def end(self, reason: EndReason, retry: bytes) -> None:
-        """Say why the stream ends, and close it."""
+        """Send the reason why the stream ends, and close it."""
         self.ended, self._waiting = reason, None
         outlet, self._outlet = self._outlet, None
         if outlet is not None:

@@ -1,6 +1,6 @@
-"""What is done for all streams in turn: heartbeats, expired tokens, ended sessions, and `hello` after a loss.
+"""Upkeep of all streams in turn: heartbeats, expired tokens, ended sessions, and `hello` after a loss.
 
-One timer for all of them. In each minute every stream has its turn, and no quarter of a second has more than its share.
+One timer serves all streams. Each stream has its turn once a minute, and the turns are spread evenly over the ticks.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
@@ -23,16 +23,16 @@ TICK_SECONDS = 0.25
 SLOTS = 100
 HEARTBEAT_TICKS = 100  # 25 s
 SWEEP_TICKS = 240  # 60 s
-LOOKED_AT_MAX = 500  # sessions in a statement
-UNSURE_MAX = 250  # revisions in a statement, one a tick: 1,000 in a second
-EXPIRY_SECONDS = 64  # streams are sorted by the expiry of their tokens as finely as this
+LOOKED_AT_MAX = 500  # sessions checked by a statement
+UNSURE_MAX = 250  # revisions compared by a statement, one statement a tick: 1,000 in a second
+EXPIRY_SECONDS = 64  # the precision with which streams are sorted by the expiry of their tokens
 
 
 class StreamUpkeep:
-    """Looks after all streams in turn; `end` ends those of a reason, `tell` writes an event to one.
+    """Maintains all streams in turn; `end` ends streams for a reason, `tell` writes an event to a stream.
 
-    `hears_all` says whether this process hears of what others commit; without it, the revisions of all streams are
-    compared in each minute.
+    `hears_all` returns whether this process receives notices of all commits. While it doesn't, the revisions of all
+    streams are compared once a minute.
     """
 
     def __init__(
@@ -55,29 +55,29 @@ class StreamUpkeep:
         self._errors = errors
         self._slots: list[dict[Stream, None]] = [{} for _ in range(SLOTS)]
         self._by_expiry: dict[int, dict[Stream, None]] = {}
-        self._suspects: dict[Stream, None] = {}  # whose session may have ended
-        self._unsure: dict[Stream, None] = {}  # that may have missed an event
+        self._suspects: dict[Stream, None] = {}  # streams whose session may have ended
+        self._unsure: dict[Stream, None] = {}  # streams that may have missed an event
         self._looking = self._comparing = False
         self._next_slot = self._ticks = 0
         self._timer: IDelayedCall | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the timer."""
         self._timer = self._reactor.callLater(TICK_SECONDS, self._tick)
 
     def stop(self) -> None:
-        """End."""
+        """Stop the timer."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
 
     def add(self, stream: Stream) -> None:
-        """Look after this stream."""
+        """Maintain this stream from now on."""
         self._next_slot = stream.slot = (self._next_slot + 1) % SLOTS
         self._slots[stream.slot][stream] = None
         self._by_expiry.setdefault(stream.expiry // EXPIRY_SECONDS, {})[stream] = None
 
     def remove(self, stream: Stream) -> None:
-        """Look after it no more."""
+        """Stop maintaining this stream."""
         self._slots[stream.slot].pop(stream, None)
         alike = self._by_expiry.get(stream.expiry // EXPIRY_SECONDS, {})
         alike.pop(stream, None)
@@ -87,11 +87,11 @@ class StreamUpkeep:
         self._unsure.pop(stream, None)
 
     def suspect(self, some: Iterable[Stream]) -> None:
-        """Find out soon which sessions of these streams have ended."""
+        """Check soon whether the sessions of these streams have ended."""
         self._suspects.update(dict.fromkeys(some))
 
     def doubt(self) -> None:
-        """Any stream may have missed an event."""
+        """Compare all streams, because any of them may have missed an event."""
         for slot in self._slots:
             self._unsure.update(slot)
 
@@ -111,7 +111,7 @@ class StreamUpkeep:
         Deferred.fromCoroutine(work).addErrback(self._errors.failed, "a round has failed")
 
     def _sweep(self) -> None:
-        """Look at the sessions of the next streams."""
+        """Schedule a check of the next streams' sessions."""
         before, until = ((self._ticks + more) * SLOTS // SWEEP_TICKS for more in (-1, 0))
         for number in range(before, until):
             slot = self._slots[number % SLOTS]
@@ -129,7 +129,7 @@ class StreamUpkeep:
             self._end(due, "token_expired")
 
     async def _look(self, some: list[Stream]) -> None:
-        """End those of these streams whose sessions have ended."""
+        """End the streams whose sessions have ended."""
         self._looking = True
         try:
             ended = await self._database.run(streams.ended, [(stream.player, stream.session_id) for stream in some])
@@ -143,7 +143,7 @@ class StreamUpkeep:
             self._end([stream for stream in some if ended.get(stream.session_id) == reason], reason)
 
     async def _compare(self, some: list[Stream]) -> None:
-        """Say `hello` again to those of these streams that have missed a revision."""
+        """Send `hello` again to the streams that have missed a revision."""
         self._comparing = True
         known = [(stream, stream.revision) for stream in some]
         try:
@@ -156,13 +156,13 @@ class StreamUpkeep:
             self._comparing = False
         for stream, revision in known:
             newest = stored.get(stream.player)
-            if newest != revision and stream.revision == revision:  # else it has been told of a newer one meanwhile
+            if newest != revision and stream.revision == revision:  # otherwise it received a newer one during the query
                 stream.revision = newest
                 self._tell(stream, hello(self._now(), newest))
 
 
 def _take(streams: dict[Stream, None], most: int) -> list[Stream]:
-    """Take the first of these streams out of them."""
+    """Remove and return the first streams."""
     taken = [*islice(streams, most)]
     for stream in taken:
         del streams[stream]

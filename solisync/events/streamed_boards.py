@@ -1,4 +1,4 @@
-"""Which streams name which boards, and telling them at most once a second that one has changed."""
+"""The boards that streams name, and notifying the streams at most once a second that a board has changed."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -13,7 +13,7 @@ QUIET_SECONDS = 1.0
 
 
 class StreamedBoards:
-    """Tells streams of changes of the boards that they name, by `tell`, all of them in one round a second."""
+    """Notifies streams of changes to the boards that they name by `tell`, all of them in one round a second."""
 
     def __init__(
         self,
@@ -29,15 +29,15 @@ class StreamedBoards:
         self._errors = errors
         self._streams: dict[str, dict[Stream, None]] = {}
         self._changed: dict[str, None] = {}
-        self._round = False  # whether one is going on, or the pause after it
+        self._round = False  # whether a round or the pause after it is running
 
     def add(self, stream: Stream) -> None:
-        """Tell this stream from now on."""
+        """Notify this stream from now on."""
         for board in stream.boards:
             self._streams.setdefault(board, {})[stream] = None
 
     def remove(self, stream: Stream) -> None:
-        """Tell it no more."""
+        """Stop notifying this stream."""
         for board in stream.boards:
             streams = self._streams.get(board, {})
             streams.pop(stream, None)
@@ -45,7 +45,7 @@ class StreamedBoards:
                 self._streams.pop(board, None)
 
     def change(self, boards: Iterable[str]) -> None:
-        """Boards have changed; without any, all may have."""
+        """Notify streams that these boards have changed; without names, that all boards may have changed."""
         wanted = [*boards]
         named = filter(self._streams.__contains__, wanted) if wanted else self._streams
         self._changed.update(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""The streams of a process: who may open one, which events each gets, and how they end."""
+"""The streams of a process: their limits, which events each receives, and how they end."""
 
 import resource
 from collections import Counter
@@ -26,16 +26,16 @@ from .stream import EncodedEvent, Outlet, Stream, hello
 from .stream_upkeep import StreamUpkeep
 from .streamed_boards import StreamedBoards
 
-RESERVED = 512  # files for what else is open: connections of requests and of the database, logs, pipes
+RESERVED = 512  # descriptors for everything else: connections of requests and of the database, logs, pipes
 PER_PLAYER = 10
-PER_ADDRESS = 10  # one address at most this part of all
+PER_ADDRESS = 10  # an address may have this part of all streams
 RETRY_SECONDS = (5, 30)
 PENDING_SECONDS = 20.0  # longer than a handler may take
-SLICE_SECONDS = 0.002  # how long the reactor works for streams before it looks after everybody else
+SLICE_SECONDS = 0.002  # the reactor serves streams for this long before it turns to other work
 
 
 class Streams:
-    """As many streams as are `wanted`, or as the limit of open files allows. The bus passes all notices to `hear`."""
+    """Up to `wanted` streams, or fewer if open files are limited. The bus passes all notices to `hear`."""
 
     _log = Logger()
 
@@ -57,9 +57,9 @@ class Streams:
         self._errors = errors
         self._now = now
         self._stopping = False
-        self._of_player: dict[str, list[Stream]] = {}  # those that are being opened, too
+        self._of_player: dict[str, list[Stream]] = {}  # includes streams that are being opened
         self._of_address: Counter[str] = Counter()
-        self._opening: dict[Stream, float] = {}  # with the time at which each is forgotten
+        self._opening: dict[Stream, float] = {}  # each with the time when it is forgotten
         self._open: dict[Stream, None] = {}
         self._cooperator = Cooperator(self._time_slice, partial(reactor.callLater, 0))
         self._boards = StreamedBoards(reactor=reactor, cooperator=self._cooperator, tell=self._tell, errors=errors)
@@ -90,13 +90,13 @@ class Streams:
         self._upkeep.start()
 
     async def stop(self) -> None:
-        """End all streams, and open none."""
+        """End all streams, and refuse new ones."""
         self._stopping = True
         self._upkeep.stop()
         await self._end_all(self._open, "stopping")
 
     def reserve(self, *, player: str, expiry: int, address: str, boards: tuple[str, ...]) -> Stream:
-        """A stream that is being opened, until it is `open` or forgotten; raises Unavailable if there are too many."""
+        """Reserve a stream until it is `open` or forgotten; raises Unavailable if there are too many."""
         self._forget_late()
         count = len(self._open) + len(self._opening)
         if self._stopping or count >= self.most or self._of_address[address] >= max(1, self.most // PER_ADDRESS):
@@ -108,26 +108,26 @@ class Streams:
         return stream
 
     def admit(self, stream: Stream, start: StreamStart) -> "OpenedStream":
-        """Take the stream on, with what it begins with; raises Unavailable if the process stops."""
+        """Admit the stream, with its first data; raises Unavailable if the process stops."""
         if self._stopping:
             raise _unavailable()
         stream.session_id = start.session_id or ""
-        if stream.revision is None:  # else a push was stored meanwhile
+        if stream.revision is None:  # otherwise a push was stored during the query
             stream.revision = start.revision
         return OpenedStream(self, stream)
 
     def forget(self, stream: Stream) -> None:
-        """Give up a stream that is being opened."""
+        """Release a reserved stream."""
         if self._opening.pop(stream, None) is not None:
             self._remove(stream)
 
     def open(self, stream: Stream, outlet: Outlet) -> None:
-        """Begin to write to a stream that was admitted; the oldest of a player with too many ends."""
+        """Open an admitted stream; if the player has too many, the oldest ends."""
         del self._opening[stream]
         self._open[stream] = None
         self._boards.add(stream)
         self._upkeep.add(stream)
-        self._upkeep.suspect((stream,))  # its session may have ended since it was looked up
+        self._upkeep.suspect((stream,))  # its session may have ended after the query
         self._metrics.streams_opened.inc()
         self._metrics.streams.inc()
         stream.begin(outlet, _retry())
@@ -137,18 +137,18 @@ class Streams:
             self._end(others[0], "superseded")
 
     def drained(self, stream: Stream) -> None:
-        """The client has taken what it was sent."""
+        """Continue a stream whose client has read everything."""
         self._count(*stream.go_on())
         if stream.ended is not None:
             self._end(stream, stream.ended)
 
     def lost(self, stream: Stream, *, unread: bool) -> None:
-        """The connection of the stream is lost, cut perhaps, for what was `unread`, or before the stream was open."""
+        """Close a stream whose connection was lost, perhaps cut because of `unread` data, perhaps before it opened."""
         self.forget(stream)
         self._close(stream, "unread" if unread else "left")
 
     def hear(self, notice: Notice) -> None:
-        """Tell the streams concerned."""
+        """Send a notice's events to the streams that it concerns."""
         match notice:
             case ProgressStored(player, revision, session_id):
                 self._tell_progress(self._of_player.get(player, ()), revision, session_id)
@@ -175,7 +175,7 @@ class Streams:
             self._tell(stream, event)
 
     def _tell(self, stream: Stream, event: EncodedEvent) -> None:
-        """Write an event to a stream now, or when its client takes it; nothing to one that isn't open yet."""
+        """Write an event to a stream, immediately or when its client reads; skip a stream that isn't open yet."""
         if not stream.open:
             return
         outcome = stream.send(event)
@@ -189,7 +189,7 @@ class Streams:
             self._delivered[event.kind].inc()
 
     def _end_all(self, streams: Iterable[Stream], reason: EndReason) -> Deferred[Iterator[None] | None]:
-        """End streams, a few in each turn of the reactor; fires when that is done."""
+        """End streams, a few in each turn of the reactor; the Deferred fires when all have ended."""
 
         def ending() -> Iterator[None]:
             for stream in [*streams]:
@@ -204,7 +204,7 @@ class Streams:
             stream.end(reason, _retry())
 
     def _close(self, stream: Stream, reason: str) -> bool:
-        """Forget an open stream; False if it is none any more."""
+        """Forget an open stream; False if it isn't open any more."""
         if self._open.pop(stream, self) is self:
             return False
         self._upkeep.remove(stream)
@@ -224,7 +224,7 @@ class Streams:
             del self._of_address[stream.address]
 
     def _forget_late(self) -> None:
-        """Forget streams whose clients have gone before they were open."""
+        """Forget reserved streams whose clients left before they were open."""
         now = self._reactor.seconds()
         for stream in [*takewhile(lambda stream: self._opening[stream] <= now, self._opening)]:
             self.forget(stream)
@@ -235,21 +235,21 @@ class Streams:
 
 
 class OpenedStream(NamedTuple):
-    """A stream that was admitted, for the connection on which its client waits."""
+    """An admitted stream, for the connection on which its client waits."""
 
     streams: Streams
     stream: Stream
 
     def begin(self, outlet: Outlet) -> None:
-        """Write to this outlet from now on."""
+        """Open the stream with this outlet."""
         self.streams.open(self.stream, outlet)
 
     def drained(self) -> None:
-        """The outlet is not full any more."""
+        """Continue the stream, because the outlet isn't full any more."""
         self.streams.drained(self.stream)
 
     def lost(self, *, unread: bool) -> None:
-        """The connection is lost, cut perhaps because the client did not read; there may be no outlet yet."""
+        """Close the stream after a lost connection, which may have been cut because of `unread` data."""
         self.streams.lost(self.stream, unread=unread)
 
 
@@ -258,7 +258,7 @@ def _unavailable() -> Unavailable:
 
 
 def _retry() -> bytes:
-    """When to open a stream again: clients whose streams end at once come back one after the other."""
+    """Text that sets when to reopen a stream; it is random, so that clients don't all reconnect at the same time."""
     return retry_text(randint(*RETRY_MS))  # noqa: S311
 
 
@@ -269,13 +269,13 @@ def raise_limit() -> int:
         return soft
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # a hard limit that the system itself doesn't allow
+    except (OSError, ValueError):  # the system itself doesn't allow the hard limit
         return soft
     return hard
 
 
 def room_for_streams(wanted: int, limit: int) -> int:
-    """How many streams a process may have with this limit of open files, of those `wanted`."""
+    """The number of streams, at most `wanted`, that a process may have with this limit of open files."""
     if limit == resource.RLIM_INFINITY:
         return wanted
     return max(0, min(wanted, (limit - RESERVED) // 2))

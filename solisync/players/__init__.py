@@ -1,1 +1,1 @@
-"""Players beside their requests: the history of accounts, facts for operators, exports of everything."""
+"""Work about players outside of their requests: the history of accounts, facts for operators, and exports."""

@@ -1,4 +1,4 @@
-"""The document of all that is stored about a player, for the service and `solisync users export`."""
+"""The document with everything that is stored about a player, for the service and `solisync users export`."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Protocol, TypeVar
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 class Read(Protocol):
-    """Runs work without a transaction, as Database.run does."""
+    """Runs work without a transaction, like Database.run."""
 
     def __call__(self, work: Callable[..., Awaitable[T]], *arguments: Any) -> Awaitable[T]: ...
 
 
 async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[bytes, None]:
-    """The document, part by part, each of which is read from the database when it is asked for.
+    """Yield the document part by part; each part is read from the database when the caller asks for it.
 
-    No connection is held in between. What is deleted meanwhile may be missing; each record is whole. No part is kept
-    here when it is taken: a client may take a minute to read it.
+    No connection is held between parts. Records that are deleted during the export may be missing, but no record is
+    partial. A part isn't kept here once it is taken, because a client may take a minute to read it.
     """
     user_id = start.account.id
     yield rules.opening(start.exported_at, start.account)
@@ -46,7 +46,7 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
 
 
 def _taken(page: Page[Any], *, first: bool) -> bytes:
-    """The records of a page as JSON; the page is empty then."""
+    """Encode the records of a page as JSON and empty the page."""
     joined = rules.joined(page.records, first=first)
     page.records.clear()
     return joined

@@ -1,4 +1,4 @@
-"""A player as the console and `solisync users` show them: in numbers, and in a history of events and acts."""
+"""The player as the console and `solisync users` show them: numbers, and a history of events and acts."""
 
 import re
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class HistoryPlace(NamedTuple):
 
 
 async def facts(statements: Statements, user_id: str) -> PlayerFacts:
-    """A player in numbers; raises NotFound."""
+    """The facts of a player; raises NotFound."""
     found = await accounts.facts(statements, user_id)
     if found is None:
         raise NotFound("user_not_found")
@@ -62,7 +62,7 @@ async def facts(statements: Statements, user_id: str) -> PlayerFacts:
 
 
 def read_place(values: list[str]) -> HistoryPlace:
-    """The place before which a page begins; raises BadRequest for what is none."""
+    """The place before which a page begins; raises BadRequest for any other text."""
     if not values:
         return HistoryPlace()
     numbers = re.fullmatch(r"(\d{1,19})\.(\d{1,19})", values[0], re.ASCII) if len(values) == 1 else None
@@ -75,10 +75,9 @@ def read_place(values: list[str]) -> HistoryPlace:
 async def history_of(
     statements: Statements, user_id: str, *, most: int, before: HistoryPlace | None = None
 ) -> tuple[list[HistoryEntry], HistoryPlace | None]:
-    """Up to `most` of what has happened to a player, and of what operators have done, latest first.
+    """Up to `most` events of a player and acts on the player, latest first, and the place of the next page, if any.
 
-    With it comes the place of the next page, if there is one. Events and acts keep their own order, so that no page
-    leaves out or repeats any of them, whatever their times are.
+    Events and acts keep their own order, so that no page omits or repeats one, whatever their times are.
     """
     place = before or HistoryPlace()
     events = await history.of_player(statements, user_id, most=most + 1, before=place.event)

@@ -1,4 +1,4 @@
-"""Keeps what happens to accounts as rows, outside of the requests in which it happens (docs/security.md "Logs")."""
+"""The history of accounts, stored as rows outside of the requests that cause the events (docs/security.md "Logs")."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,19 +20,19 @@ EVERY_SECONDS = 1.0
 QUEUE = 10_000  # different events that wait to be stored
 BATCH = 1_000
 
-# A session says when it was last refreshed, and the record of acts what operators have done.
+# A session's row has its last refresh, and the record of acts has the operators' acts.
 _ELSEWHERE: frozenset[Event] = frozenset({"refresh", "refresh repeated", "act"})
 
-# Of somebody whom the service doesn't know, only these: anything else would be of no use to anybody.
+# The only events that are stored without a player: no other kind would be useful.
 _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})
 
 
 class History:
-    """Observes the audit trail, and stores what it has seen once a second.
+    """Observes the audit trail, and stores its events once a second.
 
-    What is the same within that second, client included, is one row with a count. Of each player and day, so many rows
-    are stored and no more (`storage.history.DAILY_MAX`). Events are lost when the queue is full or the database fails;
-    `lost` is called with their number. While there is no connection, they wait in the queue.
+    Equal events within that second, from the same client, become one row with a count. `storage.history.DAILY_MAX`
+    limits the rows of each player and day. Events are lost if the queue is full or the database fails; `lost` is called
+    with their number. They wait in the queue while there is no connection.
     """
 
     _log = Logger()
@@ -53,13 +53,13 @@ class History:
         self._lost = lost
         self._queue = queue
         self._batch = batch
-        self._waiting: dict[Happened, tuple[float, int]] = {}  # when for the first time, and how often
-        self._being_stored = 0  # how many events have left `_waiting`, and are perhaps not stored yet
+        self._waiting: dict[Happened, tuple[float, int]] = {}  # the time of the first, and the number
+        self._being_stored = 0  # the number of events taken out of `_waiting` that may not be stored yet
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
 
     def observe(self, happened: Happened) -> None:
-        """Put an event into the queue."""
+        """Add an event to the queue."""
         if not self._enabled or happened.event in _ELSEWHERE:
             return
         if happened.user_id is None and happened.event not in _NAMELESS:
@@ -75,7 +75,7 @@ class History:
         self._loop.start(EVERY_SECONDS, now=False)
 
     async def stop(self, seconds: float) -> None:
-        """Store the remaining events within this time; those that are not stored by then are lost."""
+        """Store the remaining events within this time; events that take longer are lost."""
         if self._loop.running:
             self._loop.stop()
         with suppress(TimeoutError):
@@ -85,7 +85,7 @@ class History:
             self._log.warn("{count} events of accounts were not stored before the end", count=left)
 
     def _round(self) -> "Deferred[None]":
-        # a LoopingCall ends at the first failure
+        # handles failures here, because a LoopingCall ends at the first one
         return Deferred.fromCoroutine(self.flush()).addErrback(
             lambda failure: self._log.failure("could not store what happened to accounts", failure)
         )

@@ -1,4 +1,4 @@
-"""The resources, made of the parts of a process: one object for each, whose methods are the handlers of routes."""
+"""The resources: one object each, whose methods are the handlers of its routes."""
 
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -32,9 +32,9 @@ MIB = 2**20
 
 
 def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
-    """Every route of the players' listener: the source of dispatch, authorisation, limits and the OpenAPI document.
+    """All routes of the players' listener: the source of dispatch, authorisation, limits and the OpenAPI document.
 
-    Without streams or pages, their routes are unknown paths.
+    Without streams or pages, their routes don't exist.
     """
     make, settings = parts.make, parts.settings
 

@@ -1,4 +1,7 @@
-"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions", "The player", "Deleting an account")."""
+"""Accounts over HTTP: registration, profile, deletion.
+
+See docs/protocol.md "Sessions", "The player", "Deleting an account".
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,7 +54,7 @@ class Accounts:
         username = check_username(body.username)
         password = check_new_password(body.password)
         self.passwords.require_room()
-        if await self.database.run(accounts.is_taken, username):  # before the costly part; the insert decides
+        if await self.database.run(accounts.is_taken, username):  # before the expensive hash; the insert decides
             raise Conflict("username_taken", "username already taken")
         password_hash = await self.passwords.hash(password)
         user_id, now = self.new_id(), self.now()
@@ -71,7 +74,7 @@ class Accounts:
 
     @get("/api/me", summary="Show the player's profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:
-        """The player's profile."""
+        """Return the player's profile."""
         profile = await self.database.run(accounts.profile, player)
         if profile is None:
             raise NotFound("user_not_found")
@@ -79,7 +82,7 @@ class Accounts:
 
     @delete("/api/account", name="delete_account", summary="Delete the account and all its data", protected=True)
     async def delete(self, *, player: str) -> Ok:
-        """Delete the account with all data of the player; no error if it is deleted already."""
+        """Delete the account with all of the player's data; no error if it was deleted before."""
         with self.board.changing(), self.recent.changing():
             deleted, changed = await self.database.transact(
                 boards.changed_by, player, accounts.delete, player, buckets_of(player)

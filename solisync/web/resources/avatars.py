@@ -17,7 +17,7 @@ SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Di
 
 
 class Avatars:
-    """Stores players' images and serves them to players or, if `public`, to everybody."""
+    """Stores players' images and serves them to players or, if `public`, to any client."""
 
     tag: ClassVar[str] = "avatars"
 
@@ -36,7 +36,7 @@ class Avatars:
         links={"avatar": {"user_id": "$response.body#/id"}},
     )
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
-        """Replace the player's avatar by this image."""
+        """Replace the player's avatar with this image."""
         extension = check_avatar(content_type, content)
         replaced = await self._database.run(avatars.replace, player, extension, content)
         if replaced is None:
@@ -55,7 +55,7 @@ class Avatars:
         errors=("user_not_found",),
     )
     async def delete(self, *, player: str) -> Ok:
-        """Take the player's avatar away; that there is none is no error."""
+        """Delete the player's avatar; no error without an avatar."""
         removed = await self._database.run(avatars.remove, player)
         if removed is None:
             raise NotFound("user_not_found")
@@ -76,7 +76,7 @@ class Avatars:
     async def show(
         self, *, player: str | None = None, user_id: str, extension: str = "", if_none_match: str | None
     ) -> Reply:
-        """A player's avatar. Caches may keep it, private ones unless avatars are public, and must revalidate it."""
+        """Return a player's avatar. Caches may keep it but must revalidate; shared caches only keep public avatars."""
         content_type = media_type(extension)
         if content_type is None or not is_id(user_id):
             raise NotFound("avatar_not_found")

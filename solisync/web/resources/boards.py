@@ -33,7 +33,7 @@ PART = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
 
 @dataclass(frozen=True, kw_only=True)
 class Boards:
-    """Lists the best verified replays, one of each player who has opted in."""
+    """Lists the best verified replays, one for each player who has opted in."""
 
     tag: ClassVar[str] = "boards"
 
@@ -49,7 +49,7 @@ class Boards:
     async def classic(
         self, *, player: str, draw_mode: list[str], limit: list[str], after: list[str], around: list[str]
     ) -> BoardPage:
-        """The board of mode Classic, of both draw modes or one."""
+        """Return the board of mode Classic, for one draw mode or both."""
         return await self._show(classic_board(draw_mode), player, limit, after, around)
 
     @get(
@@ -61,7 +61,7 @@ class Boards:
         errors=("day_not_found",),
     )
     async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
-        """The board of a day's deal."""
+        """Return the board of a day's deal."""
         board, begins = daily_board(day)
         if not await self.database.run(boards.has_begun, begins):
             raise no_such_day()
@@ -77,7 +77,7 @@ class Boards:
     async def deal(
         self, *, player: str, seed: str, draw_mode: str, limit: list[str], after: list[str], around: list[str]
     ) -> BoardPage:
-        """The board of a deal."""
+        """Return the board of a deal."""
         return await self._show(deal_board(seed, draw_mode), player, limit, after, around)
 
     async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
@@ -86,7 +86,7 @@ class Boards:
 
 
 class Challenge:
-    """Serves the challenge of the day, and any deal."""
+    """Serves the daily challenge, and any deal."""
 
     tag: ClassVar[str] = "challenge"
 
@@ -102,7 +102,7 @@ class Challenge:
         answer=DailyChallenge,
     )
     async def daily(self) -> Reply:
-        """Today's challenge, in UTC; caches may keep it until midnight."""
+        """Return today's challenge, in UTC; caches may keep it until midnight."""
         now = self._now()
         if now.date() != self._today.date:
             self._today = daily_challenge(now.date())
@@ -116,7 +116,7 @@ class Challenge:
         answer=DealtCards,
     )
     async def deal(self, *, seed: str, draw_mode: str, if_none_match: str | None) -> Reply:
-        """The cards that a seed deals, which never change: a tenth of a millisecond of work."""
+        """Return the cards of a seed; they never change, and take a tenth of a millisecond to deal."""
         cards = dealt(read_deal(seed, draw_mode))
         reply = Reply.of(DealtCards(seed, draw_mode, cards.tableau, cards.stock))
         return unless_known(reply.with_headers({**FOR_EVER, "ETag": f'"{seed}/{draw_mode}"'}), if_none_match)

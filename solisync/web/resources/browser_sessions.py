@@ -1,6 +1,7 @@
 """Sessions of browsers over HTTP (docs/protocol.md "Sessions of browsers").
 
-They wrap the routes of accounts, sessions and new passwords: the refresh token travels in a cookie, and in no body.
+These routes wrap the routes of accounts, sessions and new passwords. The refresh token is in a cookie instead of the
+body.
 """
 
 from collections.abc import Callable
@@ -60,10 +61,10 @@ class BrowserSessions:
         errors=LOGIN_ERRORS,
     )
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
-        """Begin a session, of a new player perhaps; it takes the place of the browser's former one, which ends."""
+        """Begin a session, optionally of a new player; it replaces and ends the browser's former session."""
         begin = self.accounts.register if body.register else self.sessions.login
         pair = await begin(body=body, user_agent=user_agent)
-        # only now: until the browser has another cookie, it needs the session of this one
+        # ends the former session last, because the browser needs it until it has the new cookie
         await self._end_session(cookie)
         return _reply(pair, body.username.strip(), cookie)
 
@@ -82,12 +83,12 @@ class BrowserSessions:
     ) -> Reply:
         """Spend the cookie for a new one and an access token.
 
-        A cookie that can't be spent is removed, unless another tab has just spent it: then the browser has, or is about
-        to get, its successor.
+        A cookie that can't be spent is removed, unless another tab has just spent it. In that case the browser has or
+        will soon receive the new cookie.
         """
         token = cookie.token or ""
         try:
-            # before the token is spent: a failure in between would cost the session
+            # looks up the name before the token is spent, because a failure in between would lose the session
             username = await self._username_of(token)
             spending = RefreshRequest(token, retry_key=body.retry_key)
             pair = await self.sessions.refresh(body=spending, user_agent=user_agent, client=client)
@@ -113,7 +114,7 @@ class BrowserSessions:
         self, *, player: str, body: PasswordChange, cookie: SessionCookie, user_agent: str | None
     ) -> Reply:
         """Replace the password, end every session and begin a new one."""
-        username = await self._username(player)  # before anything changes, likewise
+        username = await self._username(player)  # before anything changes, as in `refresh`
         pair = await self.new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
 
@@ -127,7 +128,7 @@ class BrowserSessions:
         errors=(*RECOVERY_ERRORS, "suspended"),
     )
     async def recover(self, *, body: Recovery, cookie: SessionCookie, user_agent: str | None) -> Reply:
-        """Spend a recovery code for a new password, and begin a session."""
+        """Set a new password with a recovery code, and begin a session."""
         renewed = await self.new_passwords.renew_by_code(body, user_agent)
         await self._end_session(cookie)  # as `begin` does
         return _reply(renewed.pair, renewed.username, cookie)
@@ -142,7 +143,7 @@ class BrowserSessions:
         errors=(*PASSWORD_ERRORS, "suspended"),
     )
     async def reset(self, *, body: Reset, cookie: SessionCookie, user_agent: str | None) -> Reply:
-        """Spend the token of a reset link for a new password, and begin a session."""
+        """Set a new password with the token of a reset link, and begin a session."""
         renewed = await self.new_passwords.renew_by_link(body, user_agent)
         await self._end_session(cookie)
         return _reply(renewed.pair, renewed.username, cookie)
@@ -155,7 +156,7 @@ class BrowserSessions:
         answer=Ok,
     )
     async def end(self, *, cookie: SessionCookie) -> Reply:
-        """End the session of the cookie, if it has one, and take it away."""
+        """End the session of the cookie, if any, and delete the cookie."""
         await self._end_session(cookie)
         return Reply.of(Ok()).with_headers({"Set-Cookie": cookie.cleared})
 
@@ -165,7 +166,7 @@ class BrowserSessions:
                 await self.sessions.logout(body=LogoutRequest(cookie.token))
 
     async def _username_of(self, token: str) -> str:
-        """The username of the player whose refresh token this is; "" for one that can't be spent."""
+        """The username of a refresh token's player; "" for a token that can't be spent."""
         try:
             claims = self.tokens.read_refresh(token, self.now())
         except Unauthorized:

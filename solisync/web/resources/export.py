@@ -1,4 +1,4 @@
-"""The export of all that is stored about a player, over HTTP (docs/protocol.md "The player")."""
+"""The export of everything that is stored about a player, over HTTP (docs/protocol.md "The player")."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ..wire.reply import Reply
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """Gives players all that is stored about them."""
+    """Gives players everything that is stored about them."""
 
     tag: ClassVar[str] = "accounts"
 
@@ -32,7 +32,7 @@ class Export:
         errors=("user_not_found",),
     )
     async def export(self, *, player: str, head_only: bool) -> Reply:
-        """The document as a download. What is small is read at once, the rest as the client takes it."""
+        """Return the document as a download. The small parts are read first, the rest as the client reads it."""
         if head_only:
             profile = await self.database.run(accounts.profile, player)
             if profile is None:
@@ -51,6 +51,6 @@ def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Repl
 
 
 async def _nothing() -> AsyncGenerator[bytes, None]:
-    """The body of a reply of which the headers alone are sent."""
+    """The body of a reply whose headers alone are sent."""
     return
     yield

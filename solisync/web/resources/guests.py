@@ -35,9 +35,9 @@ from .sync import answer
 
 @dataclass(frozen=True, kw_only=True)
 class Guests:
-    """Begins guests, makes players of them, and gives their games to players.
+    """Creates guests, makes them players, and gives their games to players.
 
-    `auth_limit` counts claims by address, and `limit` new guests; without `limit` there are no new guests.
+    `auth_limit` counts claims by address, and `limit` counts new guests. Without `limit` new guests are refused.
     """
 
     tag: ClassVar[str] = "guests"
@@ -69,7 +69,7 @@ class Guests:
         user_id, now = self.new_id(), self.now()
         record = self.tokens.record(now, user_agent)
         created = False
-        while not created:  # a player may have registered such a name
+        while not created:  # retries, because a player may have registered this name
             created = await self.database.run(
                 accounts.register,
                 user_id=user_id,
@@ -90,7 +90,7 @@ class Guests:
         password = check_new_password(body.password)
         self.passwords.require_room()
         _check_guest(await self.database.run(guests.is_guest, player))
-        if await self.database.run(accounts.is_taken, username):  # before the costly part; the update decides
+        if await self.database.run(accounts.is_taken, username):  # before the expensive hash; the update decides
             raise _taken()
         password_hash = await self.passwords.hash(password)
         try:
@@ -111,7 +111,7 @@ class Guests:
     async def join(self, *, player: str, access_expiry: int, body: JoinRequest) -> Reply:
         """Give the guest's games and replays to the player, and delete the guest.
 
-        The same player may repeat it with the same token, and gets the progress that is stored now.
+        The same player may repeat the request with the same token, and receives the progress that is stored now.
         """
         claims = self.tokens.read_refresh(body.guest_refresh_token, self.now())
         if claims.user_id == player:
@@ -177,7 +177,7 @@ class Guests:
 def _merged(
     guest: bytes | None, saved: bytes | None, player: str, now: datetime
 ) -> tuple[Document | None, list[SyncConflict]]:
-    """The progress of both, and the conflicts; raises BadRequest if it is more than a player may have."""
+    """The merged progress and the conflicts; raises BadRequest if it exceeds a player's limits."""
     stored = None if saved is None else read_stored(saved)
     merged, conflicts = joined(None if guest is None else read_stored(guest), stored, player, now)
     if merged is not None:

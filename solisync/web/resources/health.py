@@ -16,15 +16,15 @@ from ...storage import schema
 from ..route import get
 from ..wire.reply import Reply
 
-EVERY_SECONDS = 1.0  # how often to probe, at most
-ANSWER_SECONDS = 2.5  # how long a probe may take; a commit that waits for a standby may take for ever
+EVERY_SECONDS = 1.0  # seconds between two probes, at least
+ANSWER_SECONDS = 2.5  # limit of a probe; a commit that waits for a standby may never end
 
 
 class Health:
-    """Liveness, which waits for nothing, and readiness, which commits something to the database.
+    """Liveness, which waits for nothing, and readiness, which commits to the database.
 
-    Only a commit tells whether the database takes writes: one that waits for a standby that is frozen still answers
-    whatever is read. All requests share one probe, whose outcome stands for EVERY_SECONDS from its beginning.
+    Only a commit proves that the database accepts writes: a primary that waits for a frozen standby still answers
+    reads. All requests share one probe, whose result is valid for EVERY_SECONDS from its start.
     """
 
     tag: ClassVar[str] = "health"
@@ -37,16 +37,16 @@ class Health:
         self._schema_number = schema_number
         self._reactor = reactor
         self._began = 0.0
-        self._probe: Deferred[bool] | None = None  # the latest
+        self._probe: Deferred[bool] | None = None  # the latest one
 
     @get("/api/health", summary="Report that the process is alive", answer=Alive, alias="/health")
     async def live(self) -> Reply:
-        """Answer, whatever else is wrong."""
+        """Answer, even if the database is down."""
         return self._alive
 
     @get("/api/health/ready", summary="Report whether the service can work", answer=Ready, alias="/health/ready")
     async def ready(self) -> Struct:
-        """Raise Unavailable unless the database commits within ANSWER_SECONDS, and has the schema of this version."""
+        """Raise Unavailable unless the database commits within ANSWER_SECONDS and has this version's schema."""
         now = self._reactor.seconds()
         probe = self._probe
         if probe is None or (probe.called and now >= self._began + EVERY_SECONDS):

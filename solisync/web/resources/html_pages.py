@@ -1,4 +1,4 @@
-"""Pages for players, and the scripts and styles in them (docs/pages.md)."""
+"""Pages for players, with their scripts and styles (docs/pages.md)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
@@ -57,8 +57,8 @@ from ..wire.reply import Reply
 
 PAGE = Content(("text/html",))
 REMEMBERED = 100  # pages
-PAGE_BYTES = 65_536  # a larger page, which there should not be, is neither compressed nor remembered
-SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # all others have one of their own
+PAGE_BYTES = 65_536  # a larger page, which shouldn't exist, is neither compressed nor remembered
+SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # every other page has its own script
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
 
@@ -68,12 +68,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _page_at(path: str, name: str, summary: str, *errors: Code) -> Callable[[Handler], Handler]:
-    """Declare a page; pages of other origins may not read it."""
+    """Declare a page, which pages of other origins may not read."""
     return get(path, name=name, summary=summary, shared=False, answer=PAGE, errors=errors)
 
 
 class Pages:
-    """Serves the pages; their files are read at the start. `now` decides which day it is at `/` and `/daily`."""
+    """Serves the pages, whose files are read at the start; `now` decides the day of `/` and `/daily`."""
 
     tag: ClassVar[str] = ""
 
@@ -91,7 +91,7 @@ class Pages:
         self._now = now
         self._site_name = site_name
         self._avatars = "public" if public_avatars else ""
-        # Fast path: compressing a page anew that was compressed lately, 240 of 300 µs, see docs/performance.md
+        # Fast path: compressing a page again that was compressed lately, 240 of 300 µs, see docs/performance.md
         self._remembered = lru_cache(REMEMBERED)(_page)
         self._drawing = lru_cache(REMEMBERED)(deal_drawing)
         self._layout = Template((folder / "layout.html").read_text("utf-8"))
@@ -105,7 +105,7 @@ class Pages:
         }
 
     def static_routes(self) -> Iterator[Route]:
-        """The routes of pages that are the same at all times."""
+        """The routes of pages that never change while the process runs."""
         summaries: dict[PageName, str] = {
             "play": "A game to play",
             "replays": "The newest replays",
@@ -122,14 +122,14 @@ class Pages:
 
     @_page_at("/", "home_page", "What this is, the deal of the day and the newest wins")
     async def home(self, *, if_none_match: str | None, gzip: bool) -> Reply:
-        """The start, with the goal and the deal of the day."""
+        """The home page, with the goal and the deal of the day."""
         shown = day_data(daily_challenge(self._now().date()))
         html = self._html("home", HOME, _encode(shown), texts=_day_texts(shown), parts={"drawing": self._drawn(shown)})
         return unless_known(self._document(html, gzip), if_none_match)
 
     @_page_at("/replays/{replay_id}", "replay_page", "A replay, to watch", "replay_not_found")
     async def replay(self, *, replay_id: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """The page of a replay, with what previews of its link show."""
+        """The page of a replay, with the texts for previews of its link."""
         found = await self._database.run(pages.replay, replay_id) if is_id(replay_id) else None
         if found is None:
             return self._missing("replay_not_found", gzip)
@@ -140,7 +140,7 @@ class Pages:
             _encode(found),
             robots=robots,
             texts=_replay_texts(found),
-            # not of players who are suspended: they have no page
+            # no link to a suspended player, who has no page
             parts={"player": player_name(found.replay.username, linked=found.replay.listed)},
         )
         return unless_known(self._document(html, gzip), if_none_match)
@@ -152,7 +152,7 @@ class Pages:
 
     @_page_at("/daily/{day}", "day_page", "The deal of a day", "day_not_found")
     async def day(self, *, day: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """The page of a day's deal; days to come have none."""
+        """The page of a day's deal; future days have no page."""
         try:
             board, begins = daily_board(day)
         except NotFound as error:
@@ -172,7 +172,7 @@ class Pages:
 
     @_page_at("/players/{username}", "player_page", "The replays of a player", "user_not_found")
     async def player(self, *, username: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """The page of a player who has a listed replay, with the newest of them."""
+        """The page of a player with listed replays, which shows the newest of them."""
         found = await self._database.run(pages.player, username)
         if found is None:
             return self._missing("user_not_found", gzip)
@@ -187,7 +187,7 @@ class Pages:
         return unless_known(self._document(html, gzip), if_none_match)
 
     def error(self, status: int, retry_after: str | None) -> Reply | None:
-        """The page of an error of this status, as no cache keeps it; None if there is none."""
+        """The page of an error status, which no cache keeps; None if the status has no page."""
         name = ERROR_PAGES.get(status)
         if name is None:
             return None
@@ -197,7 +197,7 @@ class Pages:
 
     @_page_at("/web/{name}", "web_file", "A part of these pages")
     async def file(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """A script, a style sheet or a picture of the pages."""
+        """Return a script, a style sheet or a picture of the pages."""
         if name not in self._files:
             raise NotFound()
         return unless_known(self._files[name][gzip], if_none_match)
@@ -222,7 +222,7 @@ class Pages:
         texts: Mapping[str, str] | None = None,
         parts: Mapping[str, str] | None = None,
     ) -> bytes:
-        """A page: `texts` are escaped where they stand in it, `parts` are HTML."""
+        """The HTML of a page; `texts` are escaped in it, `parts` are HTML already."""
         escaped = {name: escape(text) for name, text in (texts or {}).items()}
         return self._layout.substitute(
             title=escape(" – ".join(filter(None, [head.title, self._site_name]))),
@@ -283,5 +283,5 @@ def _page(html: bytes, gzip: bool) -> Reply:
 
 
 def _without_markup(json: str) -> str:
-    """The same JSON, in which no character means anything to a parser of HTML."""
+    """Escape JSON so that no character has a meaning in HTML."""
     return json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -42,7 +42,7 @@ class Leaderboard:
         answer=list[Entry],
     )
     async def show(self, *, player: str) -> Reply:
-        """The best hundred players who have opted in."""
+        """Return the best hundred players who have opted in."""
         return await self.board.get()
 
     @get(
@@ -53,7 +53,7 @@ class Leaderboard:
         errors=("user_not_found",),
     )
     async def own(self, *, player: str) -> OwnEntry:
-        """The player's own entry, visible or not."""
+        """Return the player's own entry, visible or not."""
         entry = await self.database.run(leaderboard.own, player)
         if entry is None:
             raise NotFound("user_not_found")
@@ -68,7 +68,7 @@ class Leaderboard:
         errors=(*DISPLAY_NAME_ERRORS, "locked", "user_not_found"),
     )
     async def opt_in(self, *, player: str, body: OptIn) -> Ok:
-        """List the player under this name, with the bests of what they have pushed so far."""
+        """Show the player on the leaderboard under this name, with the bests that the player has pushed so far."""
         display_name = check_display_name(body.display_name)
         with self.board.changing():
             changed = await self.database.transact(self._opt_in, player, display_name)
@@ -83,7 +83,7 @@ class Leaderboard:
         errors=("user_not_found",),
     )
     async def opt_out(self, *, player: str) -> Ok:
-        """Hide the player; their bests are kept in case they opt in again."""
+        """Hide the player's entry; its bests are kept in case the player opts in again."""
         with self.board.changing():
             found, changed = await self.database.transact(boards.changed_by, player, leaderboard.opt_out, player)
         if not found:
@@ -104,7 +104,7 @@ class Leaderboard:
         return changed
 
     def _conclude(self, event: Event, player: str, changed: tuple[str, ...]) -> None:
-        """Tell what a commit has changed, if anything."""
+        """Publish the changes of a commit, if there are any."""
         if changed:
             self.board.invalidate()
             audit(event, user_id=player)
@@ -112,5 +112,5 @@ class Leaderboard:
 
 
 async def load_board(database: Database) -> Reply:
-    """The list, encoded."""
+    """Read and encode the list."""
     return Reply.of(await database.run(leaderboard.top))

@@ -14,7 +14,7 @@ from ..route import EventStream, get
 from ..wire.reply import Reply
 
 MEDIA_TYPE = "text/event-stream"
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the second keeps nginx from holding events back
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the second stops nginx's buffering
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class LiveEvents:
     async def stream(
         self, *, player: str, access_expiry: int, address: str, board: list[str], head_only: bool
     ) -> Reply:
-        """A stream, which begins with the revision of the player's progress."""
+        """Open a stream, which begins with the revision of the player's progress."""
         boards = boards_wanted(board)
         self.rate_limit.count(player)
         stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
@@ -55,7 +55,7 @@ class LiveEvents:
 
 
 def _live(start: StreamStart | None) -> StreamStart:
-    """What a stream begins with; raises Refused unless there are a player and a session."""
+    """The first data of a stream; raises Refused unless the player and the session exist."""
     if start is None:
         raise NotFound("user_not_found")
     if start.session_id is None:

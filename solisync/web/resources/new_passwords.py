@@ -1,4 +1,4 @@
-"""New passwords over HTTP: changing one's password, recovery codes and reset links.
+"""New passwords over HTTP: changing the password, recovery codes and reset links.
 
 See docs/protocol.md "Sessions" and "Lost passwords", docs/security.md "Lost passwords".
 """
@@ -42,7 +42,7 @@ RECOVERY_ERRORS: tuple[Code, ...] = ("username_characters", *PASSWORD_ERRORS)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The player who has a new password, and the tokens of their new session."""
+    """The player with the new password, and the tokens of the new session."""
 
     username: str
     pair: TokenPair
@@ -50,7 +50,7 @@ class Renewed:
 
 @dataclass(frozen=True, kw_only=True)
 class NewPasswords:
-    """Replaces passwords: of players who know the old one, who have a recovery code, or who have a reset link."""
+    """Replaces passwords for players who know the current one, have a recovery code, or have a reset link."""
 
     tag: ClassVar[str] = "accounts"
 
@@ -94,7 +94,7 @@ class NewPasswords:
         errors=("invalid_credentials", "user_not_found"),
     )
     async def make_codes(self, *, player: str, body: CodesRequest) -> RecoveryCodes:
-        """Replace the player's recovery codes by new ones, which are shown this once."""
+        """Replace the player's recovery codes with new ones, which no later request returns."""
         current = body.current_password.encode()
         stored = await self._stored(player, current)
         if not await self.passwords.verify(current, stored.password_hash, cut=stored.password_cut):
@@ -115,7 +115,7 @@ class NewPasswords:
         errors=("user_not_found",),
     )
     async def codes_left(self, *, player: str) -> CodesLeft:
-        """How many recovery codes the player has, and when they were made."""
+        """Return the number of recovery codes, and the time when they were made."""
         left = await self.database.run(recovery.codes_left, player)
         if left is None:
             raise NotFound("user_not_found")
@@ -129,7 +129,7 @@ class NewPasswords:
         errors=(*RECOVERY_ERRORS, "suspended"),
     )
     async def recover(self, *, body: Recovery, user_agent: str | None) -> TokenPair:
-        """Spend a recovery code for a new password. The work and the reply are the same whatever is wrong."""
+        """Set a new password with a recovery code. Work and reply are the same for all causes of a refusal."""
         return (await self.renew_by_code(body, user_agent)).pair
 
     @post(
@@ -140,11 +140,11 @@ class NewPasswords:
         errors=(*PASSWORD_ERRORS, "suspended"),
     )
     async def reset(self, *, body: Reset, user_agent: str | None) -> TokenPair:
-        """Spend the token of a reset link for a new password; likewise."""
+        """Set a new password with a reset link's token. Work and reply are the same for all causes of a refusal."""
         return (await self.renew_by_link(body, user_agent)).pair
 
     async def renew_by_code(self, body: Recovery, user_agent: str | None) -> Renewed:
-        """What `recover` does, with the name of the player."""
+        """Do the work of `recover`, and also return the player's name."""
         new = check_new_password(body.new_password)
         username, code = username_to_look_up(body.username), read_code(body.code, CODE_DIGITS)
         replacement = await self.passwords.hash(new)
@@ -155,7 +155,7 @@ class NewPasswords:
         return self._renewed(player, record, expiry)
 
     async def renew_by_link(self, body: Reset, user_agent: str | None) -> Renewed:
-        """What `reset` does, with the name of the player."""
+        """Do the work of `reset`, and also return the player's name."""
         replacement = await self.passwords.hash(check_new_password(body.new_password))
         record = self.tokens.record(self.now(), user_agent)
         player, expiry = await self.database.transact(self._reset, body.token, replacement, record)
@@ -164,7 +164,7 @@ class NewPasswords:
         return self._renewed(player, record, expiry)
 
     async def _stored(self, player: str, current: bytes) -> Credentials:
-        """What is stored of a player; raises NotFound, and Unauthorized for a password that is longer than any."""
+        """The stored credentials of a player; raises NotFound, or Unauthorized for a password longer than allowed."""
         self.passwords.require_room()
         stored = await self.database.run(accounts.credentials_of, player)
         if stored is None:
@@ -177,7 +177,7 @@ class NewPasswords:
         self.bus.publish(SessionsEnded(player.id))
         return Renewed(player.username, self.tokens.pair(player.id, record, expiry))
 
-    # Each returns `exp` of the access token of the new session.
+    # These methods return the `exp` of the new session's access token.
 
     async def _change(
         self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
@@ -215,9 +215,9 @@ class NewPasswords:
             raise
 
     async def _begin_anew(self, transaction: Transaction, player: str, replacement: str, record: RefreshRecord) -> int:
-        """End every session of a player whose password has just been replaced, and begin a new one.
+        """End all sessions of a player with a new password, and begin a new one.
 
-        Raises AccountSuspended for a suspended player; then nothing has changed.
+        Raises AccountSuspended for a suspended player; the transaction then changes nothing.
         """
         await sessions.end_all(transaction, player)
         begun = await sessions.begin(transaction, player, record, verified_hash=replacement)
@@ -228,7 +228,7 @@ class NewPasswords:
         return begun.access_expiry
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:
-        """Count and log an attempt with a code or token that is wrong, spent or expired; returns the error."""
+        """Count and log an attempt with a wrong, spent or expired code or token; return the error."""
         self.metrics.logins.labels("recovery_refused").inc()
         audit("recovery refused", user_id=user_id, reason=reason)
         return _refused()
@@ -239,6 +239,6 @@ def _refused() -> Unauthorized:
 
 
 def _wrong(player: str) -> Unauthorized:
-    """Log that the current password was wrong; returns the error."""
+    """Log that the current password was wrong; return the error."""
     audit("password change refused", user_id=player)
     return _refused()

@@ -19,7 +19,7 @@ STREAM_EVENT = "StreamEvent"
 
 _UUID = {"type": "string", "format": "uuid"}
 _TEXT = {"type": "string"}
-_BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but generators of clients do
+_BINARY = {"type": "string", "format": "binary"}  # OpenAPI 3.1 needs no schema here, but client generators do
 
 _MEANING = {
     400: "The request breaks a rule, which the error names",
@@ -33,7 +33,7 @@ _MEANING = {
     500: "The service failed; details are in its log",
     503: "The service is unavailable for now",
 }
-_REASONS: dict[Code, str] = {  # of a 403
+_REASONS: dict[Code, str] = {  # the meanings of status 403
     "forbidden": "The request came from a page of another site",
     "suspended": "The player is suspended; Suspended-Until has the end, if there is one",
     "guest": "The account is a guest, which has no password and no public profile",
@@ -77,12 +77,12 @@ _HEADERS = {
     "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
     "ETag": ("For If-None-Match", {"type": "string"}),
 }
-# progress that was never stored has no entity tag, and a suspension may have no end
+# Progress that was never stored has no entity tag, and a suspension may have no end.
 _REQUIRED = {"ETag": False, "Suspended-Until": False}
 
 
 class Interface(NamedTuple):
-    """What one document describes: its title and description, its groups of routes, and how callers are recognized."""
+    """The subject of a document: its title and description, its groups of routes, and its security scheme."""
 
     title: str
     description: str
@@ -99,7 +99,7 @@ PLAYERS = Interface(
 
 
 class OpenApi:
-    """Serves the document, which is generated for its first reader: the table has to be complete, with this route."""
+    """Serves the document, which is generated at the first request, when the route table is complete."""
 
     tag: ClassVar[str] = "docs"
 
@@ -109,7 +109,7 @@ class OpenApi:
 
     @get("/api/openapi.json", name="openapi", summary="The API as an OpenAPI 3.1 document")
     async def document(self) -> Reply:
-        """The document as JSON."""
+        """Return the document as JSON."""
         return self._reply
 
     @cached_property
@@ -195,14 +195,14 @@ def _content(answer: Any) -> dict[str, Any]:
         case Content(media_types):
             return _bytes(media_types)
         case EventStream():
-            # OpenAPI 3.1 has no words for the data of an event
+            # OpenAPI 3.1 can't describe the data of an event.
             text = f"Server-Sent Events: the schema {STREAM_EVENT} has the name of each, and its data, which is JSON"
             return {"text/event-stream": {"schema": {**_TEXT, "description": text}}}
     return _json() if answer is None else _json(answer)
 
 
 def _stream_event(stream: EventStream) -> dict[str, Any]:
-    """What one event of a stream is, for clients that have read it."""
+    """The schema of a parsed event of a stream."""
     events = [
         {
             "type": "object",
@@ -240,7 +240,7 @@ def _errors(route: Route) -> dict[int, list[Code]]:
 
 
 def _error(codes: list[Code]) -> dict[str, Any]:
-    """The response with one of these codes, which have one status."""
+    """The response with one of these codes, which all have the same status."""
     status = STATUS[codes[0]]
     headers: tuple[str, ...] = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(
         status, ()
@@ -262,7 +262,7 @@ def _response(description: str, *headers: str) -> dict[str, Any]:
 
 
 def _json(*shapes: Any, example: Any = None) -> dict[str, Any]:
-    """JSON of one of these shapes; without shapes, any object."""
+    """JSON with one of these shapes, or any object without shapes."""
     any_of = [*map(schema, shapes)] or [{"type": "object", "additionalProperties": True}]
     content = {"schema": any_of[0] if len(any_of) == 1 else {"anyOf": any_of}}
     return {"application/json": content if example is None else {**content, "example": example}}

@@ -40,7 +40,7 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 
 @dataclass(frozen=True, kw_only=True)
 class Replays:
-    """Stores replays, lists them, returns each as it was uploaded, and lets players hide and delete their own."""
+    """Stores, lists and returns replays, and lets players unlist and delete their own."""
 
     tag: ClassVar[str] = "replays"
 
@@ -66,7 +66,7 @@ class Replays:
         },
     )
     async def upload(self, *, player: str, body: ReceivedReplay) -> Uploaded:
-        """Store a replay byte for byte, unless it is there; a new Classic one may improve its player's entry."""
+        """Store a replay byte for byte, unless it is stored; a new Classic one may improve its player's entry."""
         return Uploaded(await self.database.transact(self._store, player, self.new_id(), body))
 
     @get(
@@ -77,7 +77,7 @@ class Replays:
         answer=list[Recent],
     )
     async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
-        """The newest replays of all players, or those of them that are verified."""
+        """Return the newest replays of all players, or the newest verified ones."""
         count, verified = recent_count(limit), verified_only(verdict)
         return Reply.of((await self.recent.get(verified))[:count])
 
@@ -89,7 +89,7 @@ class Replays:
         errors=("user_not_found",),
     )
     async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
-        """A page of a player's listed replays, newest first; a player without any is not found."""
+        """Return a page of a player's listed replays, newest first; NotFound if the player has none."""
         count, position = recent_count(limit), read_position(before, "before")
         page = await self.database.run(own_replays.listed_page, username, position)
         if not page and (position is None or not await self._has_listed(username)):
@@ -124,7 +124,7 @@ class Replays:
         errors=("user_not_found",),
     )
     async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
-        """A page of the player's own replays, newest first, unlisted ones included."""
+        """Return a page of the player's own replays, newest first, including unlisted ones."""
         count, position = recent_count(limit), read_position(before, "before")
         return own_page(_exists(await self.database.run(own_replays.page, player, position)), count)
 
@@ -136,7 +136,7 @@ class Replays:
         errors=("user_not_found", "replay_not_found"),
     )
     async def delete(self, *, player: str, replay_id: str) -> Ok:
-        """Delete a replay of the player. Bests that came from it stay on the leaderboard."""
+        """Delete a replay of the player. Its bests stay on the leaderboard."""
         with self.board.changing(), self.recent.changing():
             deleted, changed = await self.database.transact(
                 boards.changed_by, player, own_replays.delete, player, _key(replay_id)
@@ -155,7 +155,7 @@ class Replays:
         errors=("locked", "user_not_found", "replay_not_found"),
     )
     async def set_listed(self, *, player: str, replay_id: str, body: Listed) -> Ok:
-        """Show a replay of the player on public lists, or take it off them; its own link works either way."""
+        """List a replay of the player publicly, or unlist it; its own link works either way."""
         with self.board.changing(), self.recent.changing():
             found, changed = await self.database.transact(
                 boards.changed_by, player, own_replays.set_listed, player, _key(replay_id), body.listed
@@ -173,7 +173,7 @@ class Replays:
         return bool(await self.database.run(own_replays.listed_page, username, None))
 
     def _conclude(self, event: Event, player: str, changed: tuple[str, ...], *, listed: bool) -> None:
-        """Tell what a commit has changed: these boards, and public lists if the replay is or was `listed`."""
+        """Publish the changes of a commit: these boards, and public lists if the replay is or was `listed`."""
         if listed:
             self.recent.invalidate()
         if changed:
@@ -182,13 +182,13 @@ class Replays:
         audit(event, user_id=player)
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
-        """Store a replay under this id; or, where it is there already, do nothing. Returns the id that it has."""
+        """Store a replay under this id, unless it is stored already; return its id."""
         room = _exists(await replays.room(transaction, player, replay.digest))
         if room.repeated_id is not None:
             return room.repeated_id
         quota = min(self.quota_bytes or QUOTA_BYTES, QUOTA_BYTES) if room.guest else self.quota_bytes
         if quota is not None and room.used_bytes + charge(len(replay.raw)) > quota:
-            await transaction.commit()  # what was counted: or each upload that is refused would count again
+            await transaction.commit()  # keeps the count; otherwise each refused upload would count again
             raise BadRequest("replay_storage_full", "replay storage is full")
         improved = room.standing.improved_by(replay.header.bests)
         bests = replay.header.bests if improved else None
@@ -206,12 +206,12 @@ class Replays:
 
 
 def _key(replay_id: str) -> str | None:
-    """The id for a statement, which is to look for the player also where it can't be the id of any replay."""
+    """The id for a statement, or None if no replay can have it: the statement must still look for the player."""
     return replay_id if is_id(replay_id) else None
 
 
 def _exists(found: T | None) -> T:
-    """What was found of a player; raises NotFound if the player no longer exists."""
+    """Return what a statement found; raises NotFound if the player no longer exists."""
     if found is None:
         raise _no_such_player()
     return found

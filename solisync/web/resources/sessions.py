@@ -37,7 +37,7 @@ from ..wire.reply import Reply
 
 
 class Superseded(Unauthorized):
-    """A refresh token was spent, and its session goes on under the token for which it was spent."""
+    """A refresh token was spent, and its session continues under a newer one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Sessions:
         errors=("invalid_credentials", "username_characters", "suspended"),
     )
     async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
-        """Begin a session. The work and the reply are the same whatever is wrong with the credentials."""
+        """Begin a session. Work and reply are the same for all wrong credentials."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self.passwords.require_room()
@@ -87,7 +87,8 @@ class Sessions:
     async def refresh(self, *, body: RefreshRequest, user_agent: str | None, client: str) -> TokenPair:
         """Exchange a refresh token for a new pair of tokens; of any number of requests with one token, one succeeds.
 
-        A request with the same token and the same `retry_key` gets the same pair again, until the new token is spent.
+        A request with the same token and the same `retry_key` receives the same pair again, until the new token is
+        spent.
         """
         now = self.now()
         try:
@@ -103,7 +104,7 @@ class Sessions:
 
     @post("/api/auth/logout", summary="End the session of a refresh token", private=True, errors=("unauthorized",))
     async def logout(self, *, body: LogoutRequest) -> Ok:
-        """End the session of a refresh token; a token that was spent ends nothing."""
+        """End the session of a refresh token; a spent token ends nothing."""
         claims = self.tokens.read_refresh(body.refresh_token, self.now())
         if await self.database.run(sessions.log_out, claims.user_id, claims.jti):
             audit("logged out", user_id=claims.user_id)
@@ -119,7 +120,7 @@ class Sessions:
         errors=("user_not_found",),
     )
     async def list(self, *, player: str, access_expiry: int) -> Reply:
-        """The player's live sessions, last used first."""
+        """Return the player's live sessions, last used first."""
         found = await self.database.run(sessions.listed, player, access_expiry)
         if found is None:
             raise NotFound("user_not_found")
@@ -133,7 +134,7 @@ class Sessions:
         errors=("session_not_found", "user_not_found"),
     )
     async def end(self, *, player: str, session_id: str) -> Ok:
-        """End one of the player's sessions. Its access token lives on until it expires."""
+        """End one of the player's sessions. Its access token stays valid until it expires."""
         ended = await self.database.run(sessions.end, player, session_id if is_id(session_id) else None)
         if ended is None:
             raise NotFound("user_not_found")
@@ -161,7 +162,7 @@ class Sessions:
         return Ok()
 
     async def _begin(self, stored: accounts.Credentials, record: RefreshRecord) -> int:
-        """Begin the session of a player whose password was right; returns `exp` of its access token."""
+        """Begin the session of a player whose password was right; return the `exp` of its access token."""
 
         async def begin(statements: Statements) -> Begun | Suspension | None:
             begun = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
@@ -194,7 +195,7 @@ class Sessions:
         now: datetime,
         client: str,
     ) -> RefreshRecord:
-        """Store the successor of a refresh token; returns it as it is stored, or as the same request stored it before.
+        """Store the successor of a refresh token; return it as stored now, or by an earlier, equal request.
 
         Raises Unauthorized if the token can't be spent: Superseded if another request has spent it.
         """
@@ -203,7 +204,7 @@ class Sessions:
             wait, expiry = await sessions.rotate(
                 statements, claims.user_id, record, spent=spent, retry_digest=retry_digest, now=now, hit=hit
             )
-        except Unavailable:  # the statement has failed, and so has counted nothing
+        except Unavailable:  # the statement failed, and so counted nothing
             self.limiter.settle(self.limit, client, await rate_limits.hit(statements, hit))
             raise
         self.limiter.settle(self.limit, client, wait)

@@ -1,8 +1,9 @@
-"""Swagger UI, which shows the OpenAPI document as a page; served from here, so that it works offline.
+"""Swagger UI, which shows the OpenAPI document as a page, and works offline.
 
-The package offapi contains Swagger UI. Two of its files are read and none is imported: an import would keep its own
-pages in memory, which have inline scripts. File names are no interface, so setup.py bounds its version from above. The
-page here has nothing inline, which allows a strict Content-Security-Policy (docs/security.md "Uploads").
+The package offapi contains Swagger UI. This module reads two of its files without importing the package: an import
+would load that package's own pages, which have inline scripts. File names aren't a public API, so setup.py sets an
+upper bound on the version. This page has nothing inline, which allows a strict Content-Security-Policy
+(docs/security.md "Uploads").
 """
 
 import re
@@ -15,12 +16,12 @@ from ..documents import DOCS_FILES, FILE_HEADERS, both_ways, unless_known
 from ..route import Content, get
 from ..wire.reply import Reply
 
-# Pictures as data are the icons of Swagger UI's style sheet and of the page.
+# The icons of Swagger UI's style sheet and of the page are `data:` URLs.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-_MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps: a debugger would get a 404
+_MAP = re.compile(rb"/\*# sourceMappingURL=.+?\*/")  # offapi has no source maps, so debuggers would get a 404
 
 
 class Docs:
@@ -41,12 +42,12 @@ class Docs:
 
     @get("/api/docs", name="docs", summary="The API as a page for browsers", answer=Content(("text/html",)))
     async def page(self, *, if_none_match: str | None, gzip: bool) -> Reply:
-        """The page."""
+        """Return the page."""
         return unless_known(self._page[gzip], if_none_match)
 
     @get("/api/docs/{name}", name="docs_asset", tag="", summary="A part of that page")
     async def asset(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """A script or style sheet of the page."""
+        """Return a script or a style sheet of the page."""
         if name not in self._assets:
             raise NotFound()
         return unless_known(self._assets[name][gzip], if_none_match)

@@ -55,9 +55,10 @@ class Sync:
         errors=("user_not_found",),
     )
     async def pull(self, *, player: str, access_expiry: int, if_none_match: str | None) -> Reply:
-        """The player's stored progress, or the defaults if they never pushed; nothing for who has it already.
+        """Return the player's stored progress, or the defaults before the first push; 304 if the ETag is current.
 
-        The session is told what is stored either way: who has it has been told before, or has pushed it.
+        Either way, the session is recorded as knowing the stored progress: a client with the current ETag has received
+        that progress before, or has pushed it.
         """
         pulled = await self.database.run(sync.pull, player, access_expiry)
         if pulled is None:
@@ -69,7 +70,7 @@ class Sync:
             counts = counts_of(read_stored(pulled.payload).payload)
             await self.database.run(sync.pull_uncounted, player, access_expiry, pulled.payload, counts)
         tag = f'"{revision(pulled.payload)}"'
-        headers = {"ETag": f"W/{tag}"}  # weak, because the answer has a time in it
+        headers = {"ETag": f"W/{tag}"}  # weak, because the answer contains a time
         if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
             return Reply.not_modified(headers)
         return answer(pulled.payload, now, [], headers)
@@ -83,7 +84,7 @@ class Sync:
         errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
     )
     async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
-        """Merge a device's progress into the stored one; returns once the merge is committed."""
+        """Merge a device's progress into the stored progress; return once the merge is committed."""
         payload, unknown_fields = body.document
         owner = canonical_uuid(payload.user_id)
         if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
@@ -121,7 +122,7 @@ class Sync:
 
 
 class _Merged(NamedTuple):
-    """A push merged with what is stored: what to store, and what to answer."""
+    """A merged push: the data to store, and the data to answer."""
 
     payload: bytes
     bests: Bests
@@ -129,12 +130,12 @@ class _Merged(NamedTuple):
     known: Known
     conflicts: list[SyncConflict]
     basis: Basis
-    news: bool  # whether it is more than new times
+    news: bool  # whether more than times has changed
 
 
 def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     stored = None if saved.payload is None else read_stored(saved.payload)
-    check_bounds(pushed, stored)  # before the merge, which costs more than a pushed document may
+    check_bounds(pushed, stored)  # before the merge, which would be too expensive for a larger document
     before = NO_GAMES if stored is None else counts_of(stored.payload)
     told = saved.counts or before
     mine = counts_of(pushed.payload)

@@ -21,7 +21,7 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Shows what the checks of replays have found; solisync.checking makes them, and the timelines.
+    """Shows verdicts and timelines, which solisync.checking makes.
 
     Each address has `turns`: one timeline at a time is made for it, so that others wait for no more than that one.
     """
@@ -40,7 +40,7 @@ class Verdicts:
         errors=("replay_not_found",),
     )
     async def show(self, *, replay_id: str) -> Reply:
-        """The verdict on a replay."""
+        """Return the verdict on a replay."""
         found = await self.database.run(verdicts.verdict, replay_id) if is_id(replay_id) else None
         if found is None:
             raise NotFound("replay_not_found")
