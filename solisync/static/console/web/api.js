@@ -1,12 +1,12 @@
 // @ts-check
-/** Requests to the API of the console. Without a session, a request first asks the admin to sign in. */
+/** Requests to the console's API. A request without a session asks the admin to sign in, and is sent again. */
 
 import { Refusal, send } from "./http.js";
 import { signIn } from "./sign_in.js";
 
 export const ROOT = "/api/admin";
 
-/** Send a request, and send it again after the admin has signed in. @param {string} method @param {string} path @param {object} [body] */
+/** Send a request. After a 401, let the admin sign in and send it again. @param {string} method @param {string} path @param {object} [body] */
 export async function ask(method, path, body) {
   const more = method === "GET" ? {} : { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) };
   for (;;) {
@@ -19,8 +19,8 @@ export async function ask(method, path, body) {
   }
 }
 
-/** What a route answers. @param {string} path @returns {Promise<any>} */
+/** The JSON that a route returns. @param {string} path @returns {Promise<any>} */
 export const read = async (path) => (await ask("GET", path)).json();
 
-/** What a route answers that changes something. @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
+/** The JSON that a route returns after a change. @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
 export const act = async (method, path, body) => (await ask(method, path, body)).json();

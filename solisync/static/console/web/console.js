@@ -149,8 +149,8 @@ export function show(load) {
 }
 
 /**
- * A list that is shown page by page. The browser's history keeps the cursors of the pages, so going back returns to the same page.
- * `load` receives the end of a query string. It returns the nodes to show and the cursor of the next page.
+ * A list that is shown page by page. The browser's history keeps the cursors of the pages, so going back returns to the
+ * same page. `load` receives the end of a query string. It returns the nodes to show and the cursor of the next page.
  * @param {string} name @param {(query: string) => Promise<[Node[], string | null]>} load @param {"before" | "after"} [parameter]
  */
 export function pages(name, load, parameter = "before") {

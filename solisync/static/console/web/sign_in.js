@@ -1,5 +1,5 @@
 // @ts-check
-/** Signing in, in a dialog over the page, so that nothing is lost that was typed there. */
+/** The sign-in dialog. It opens over the page, so that text typed there stays. */
 
 import { Refusal, send } from "./http.js";
 import { countDown, h, sentence } from "./page.js";
@@ -7,7 +7,7 @@ import { countDown, h, sentence } from "./page.js";
 /** @type {Promise<void> | undefined} */
 let waiting;
 
-/** Resolves as soon as somebody has signed in; several requests that wait share one dialog. */
+/** Open the dialog, and resolve after the admin has signed in. Waiting requests share one dialog. */
 export function signIn() {
   waiting ??= shown().finally(() => (waiting = undefined));
   return waiting;
@@ -23,7 +23,7 @@ const shown = () => new Promise((done) => {
     "form",
     { id: "sign-in" },
     h("h2", { id: "sign-in-title" }, "Sign in"),
-    h("p", {}, "On the server, ", h("code", {}, "solisync admins code NAME"), " makes a code that works once."),
+    h("p", {}, "To get a code that works once, run ", h("code", {}, "solisync admins code NAME"), " on the server."),
     h("label", { for: "sign-in-name" }, "Name"),
     name,
     h("label", { for: "sign-in-code" }, "Code"),
@@ -45,14 +45,14 @@ const shown = () => new Promise((done) => {
       done();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const text = error.code === "invalid_credentials" ? "That is not a name with its newest code." : sentence(error);
+      const text = error.code === "invalid_credentials" ? "Wrong name or code." : sentence(error);
       refused.append(h("p", { class: "refused", role: "alert" }, text));
       button.disabled = false;
       if (error.wait) countDown(error.wait, refused, button);
       code.focus();
     }
   });
-  const [given, secret] = location.hash.slice(1).split("="); // of a link that make run prints
+  const [given, secret] = location.hash.slice(1).split("="); // from the link that make run prints
   if (secret) {
     history.replaceState(null, "", location.pathname + location.search);
     name.value = given;

@@ -1,12 +1,12 @@
 // @ts-check
-/** /account: signing in and registering; what is there for who is signed in comes from own.js. */
+/** /account: signing in and registering. own.js shows the account of a signed-in player. */
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
 import { local, username } from "./http.js";
 import { byId, tell } from "./page.js";
 
-/** The URL on this site that `next` asks for, absolute so that nothing resolves it again; "" for any other. */
+/** The absolute URL of the parameter `next`, or "" if it isn't on this site. */
 function back() {
   const next = new URLSearchParams(location.search).get("next");
   if (!next || !URL.canParse(next, location.href)) return "";
@@ -33,8 +33,8 @@ let shown = "";
 
 async function show() {
   const name = username() ?? "";
-  const own = name && name !== shown && (await import("./own.js")); // first, or its buttons would do nothing yet
-  if (name !== (username() ?? "")) return; // the event of that comes here again
+  const own = name && name !== shown && (await import("./own.js")); // before it is shown, so that its buttons work
+  if (name !== (username() ?? "")) return; // the session has changed, and its event calls show() again
   byId("out").hidden = Boolean(name);
   byId("in").hidden = byId("sign-out").hidden = !name;
   byId("title").textContent = name || "Account";

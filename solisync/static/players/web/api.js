@@ -1,11 +1,11 @@
 // @ts-check
-/** The API, asked by anybody or as the player. The session's module is loaded for the latter alone. */
+/** Requests to the API, with or without the player's token. Only those with a token load session.js. */
 
 import { send, username } from "./http.js";
 
 const session = () => import("./session.js");
 
-/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
+/** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = async (method, path, content) => (await session()).ask(method, path, content);
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
@@ -14,7 +14,7 @@ export const exchange = async (method, path, body) => (await session()).exchange
 /** @type {{name: string | null, answer: Promise<any>} | undefined} */
 let known;
 
-/** The player as the server has them, asked for once a page, or `anew`. @returns {Promise<any>} */
+/** The player's data from the server, requested once a page, and again if `anew`. @returns {Promise<any>} */
 export function me(anew = false) {
   if (anew || known?.name !== username()) {
     const answer = session().then(({ me }) => me());
@@ -24,8 +24,8 @@ export function me(anew = false) {
   return /** @type {NonNullable<typeof known>} */ (known).answer;
 }
 
-/** The JSON that a route answers to everybody. @param {string} path @returns {Promise<any>} */
+/** The JSON that a route returns without a token. @param {string} path @returns {Promise<any>} */
 export const read = async (path) => (await send(path)).json();
 
-/** The JSON that a route answers to the player. @param {string} path @param {string} [as] @returns {Promise<any>} */
+/** The JSON that a route returns to the player. @param {string} path @param {string} [as] @returns {Promise<any>} */
 export const readOwn = async (path, as) => (await ask("GET", path, { as })).json();

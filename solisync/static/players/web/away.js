@@ -1,12 +1,12 @@
 // @ts-check
-/** The service is away: asks for the same page ever less often, while it can be seen, and shows it when it is there. */
+/** The page of a 503: retries less and less often while it is visible, and reloads when the service answers. */
 
 import { byId } from "./page.js";
 
 const { retry_after: first } = JSON.parse(byId("data").textContent);
 const MOST = 300;
 
-/** Resolves as soon as the page can be seen. @returns {Promise<void>} */
+/** Resolve as soon as the page is visible. @returns {Promise<void>} */
 const visible = () => new Promise((resolve) => {
   const look = () => {
     if (document.hidden) return;

@@ -1,5 +1,5 @@
 // @ts-check
-/** The board: every position of a timeline, cards drawn as SVG, and 13 named lists that hold them. */
+/** The board: the positions of a timeline, cards as SVG, and the 13 named lists that hold the cards. */
 
 import { counted } from "./page.js";
 
@@ -14,14 +14,14 @@ import { counted } from "./page.js";
 
 const SUITS = ["clubs", "diamonds", "hearts", "spades"];
 const RANKS = ["ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king"];
-/** The sign of each suit, 20 high, around the point where it is drawn: relative commands only, so that numbers can be scaled. */
+/** The sign of each suit, 20 high, centred on its point. All commands are relative, so that sign() can scale the numbers. */
 const SHAPES = [
   "m0-9.5c1.7 0 3.2 1 3.9 2.5c.7 1.5 .5 3.3-.6 4.6c2.2-.8 4.6 .3 5.5 2.4c.9 2.1 0 4.6-2 5.7c-2.1 1-4.6 .3-5.8-1.7q.4 3.8 2.6 5.5h-7.2q2.2-1.7 2.6-5.5c-1.2 2-3.7 2.7-5.8 1.7c-2-1.1-2.9-3.6-2-5.7c.9-2.1 3.3-3.2 5.5-2.4c-1.1-1.3-1.3-3.1-.6-4.6c.7-1.5 2.2-2.5 3.9-2.5z",
   "m0-10q3 6 7.5 10q-4.5 4-7.5 10q-3-6-7.5-10q4.5-4 7.5-10z",
   "m0 9.5c-4-4.5-9.5-8-9.5-13c-.2-2.4 1.5-4.6 3.9-5.1c2.4-.5 4.8 .8 5.6 3.1c.8-2.3 3.2-3.6 5.6-3.1c2.4 .5 4.1 2.7 3.9 5.1c0 5-5.5 8.5-9.5 13z",
   "m0-9.5c4 5 9 7.5 9 12.5c-.2 1.8-1.5 3.2-3.3 3.7c-1.7 .4-3.5-.3-4.6-1.7q.4 3 2.5 4.5h-7.2q2.1-1.5 2.5-4.5c-1.1 1.4-2.9 2.1-4.6 1.7c-1.8-.5-3.1-1.9-3.3-3.7c0-5 5-7.5 9-12.5z",
 ];
-/** Where the pips of a rank lie: rows of x, from above; the lower half stands on its head. */
+/** The pips of each rank, as [x, y] of their centres. Pips in the lower half are drawn upside down. */
 const CORNERS = [[34, 28], [66, 28], [34, 112], [66, 112]];
 const SIDES = [[34, 70], [66, 70]];
 const EIGHT = [...CORNERS, [34, 56], [66, 56], [34, 84], [66, 84]];
@@ -43,7 +43,7 @@ export function place(pile) {
   return { s: "stock", w: "waste", f: `foundation ${number}`, t: `column ${number}` }[pile[0]] ?? pile;
 }
 
-/** What a step does, in words; `before` is the score until then. @param {Step} step @param {number} before */
+/** A step in words; `before` is the score before it. @param {Step} step @param {number} before */
 export function inWords(step, before) {
   const { input, from, to, cards, flipped, score } = step;
   const names = cards.map(named);
@@ -62,7 +62,7 @@ export function inWords(step, before) {
   return told[0].toUpperCase() + told.slice(1);
 }
 
-/** Every position of a timeline, the deal first; piles that a step leaves alone are shared. @param {Timeline} timeline */
+/** All positions of a timeline, the deal first. Consecutive positions share the piles that a step doesn't change. @param {Timeline} timeline */
 export function positions({ deal, steps }) {
   /** @type {Position} */
   let now = { piles: { s: deal.stock, w: [], f0: [], f1: [], f2: [], f3: [] }, down: {} };
@@ -90,10 +90,10 @@ function draw(tag, attributes, ...children) {
   return element;
 }
 
-/** The sign of a suit as a path. A `transform` would cost more: browsers go through all of them whenever something moves. @param {number} suit @param {number} x @param {number} y @param {number} scale less than 0: upside down */
+/** The sign of a suit as a path. A `transform` would be slower: browsers process all of them whenever something moves. @param {number} suit @param {number} x @param {number} y @param {number} scale less than 0: upside down */
 const sign = (suit, x, y, scale) => `M${x} ${y}${SHAPES[suit].replace(/-?[\d.]+/g, (number) => ` ${(Number(number) * scale).toFixed(2)}`)}`;
 
-/** The face of a card, 100 by 140: drawn for large cards, and again for small ones, of which the style shows one. */
+/** The face of a card, 100 by 140, in a large and a small drawing. The style shows one of the two. */
 export function face(/** @type {number} */ card) {
   const suit = suitOf(card);
   const rank = card % 13;
@@ -115,7 +115,7 @@ export function face(/** @type {number} */ card) {
     draw("g", { class: "large" }, ...large), draw("g", { class: "small" }, ...small));
 }
 
-/** What a pile holds, in words. @param {string} pile @param {Position} position */
+/** The content of a pile in words. @param {string} pile @param {Position} position */
 function told(pile, { piles, down }) {
   const cards = piles[pile];
   const name = place(pile)[0].toUpperCase() + place(pile).slice(1);
@@ -128,9 +128,9 @@ function told(pile, { piles, down }) {
   return `${name}: ${[...hidden, ...cards.slice(down[pile]).map(named)].join(", ")}`;
 }
 
-/** Shows positions in an element of the page. */
+/** A board that shows positions in an element of the page. */
 export class Board {
-  /** @param {HTMLElement} element @param {number} fan how many cards of the waste can be seen */
+  /** @param {HTMLElement} element @param {number} fan number of visible cards on the waste */
   constructor(element, fan) {
     this.element = element;
     this.fan = fan;
@@ -145,7 +145,7 @@ export class Board {
       list.style.setProperty("--x", String(column));
       this.lists[pile] = list;
     });
-    /** @type {{item: HTMLElement, name: HTMLElement, hit?: HTMLElement}[]} `hit`: what of a card takes clicks and touches */
+    /** @type {{item: HTMLElement, name: HTMLElement, hit?: HTMLElement}[]} `hit`: the button of a card, which receives clicks and touches */
     this.cards = Array.from({ length: 52 }, (_, card) => {
       const item = document.createElement("li");
       const name = document.createElement("span");
@@ -154,15 +154,15 @@ export class Board {
       item.append(name);
       return { item, name };
     });
-    /** @type {Map<number, Animation[]>} of the cards that fly or have flown */
+    /** @type {Map<number, Animation[]>} by card, the animations that run or have ended */
     this.flights = new Map();
     element.replaceChildren(...Object.values(this.lists));
   }
 
   /**
-   * Show a position; cards whose place has changed fly there in so many milliseconds. What takes their clicks is there
-   * already.
-   * @param {Position} position @param {number} flight 0: they are there immediately
+   * Show a position. Cards whose place has changed fly there in `flight` milliseconds; their buttons are there
+   * immediately.
+   * @param {Position} position @param {number} flight 0 for no animation
    */
   show(position, flight) {
     this.element.classList.toggle("flying", flight > 0);
@@ -177,11 +177,11 @@ export class Board {
     before.forEach((from, index) => {
       const to = after[index];
       const [x, y] = [from.left - to.left, from.top - to.top];
-      if (from.width && to.width && (x || y)) this.#fly(moved[index], x, y, flight); // else it was, or is, under others
+      if (from.width && to.width && (x || y)) this.#fly(moved[index], x, y, flight); // otherwise the card was, or is, under others
     });
   }
 
-  /** Let a card come from so many pixels away. @param {number} card @param {number} x @param {number} y @param {number} duration */
+  /** Animate a card from an offset in pixels to its place. @param {number} card @param {number} x @param {number} y @param {number} duration */
   #fly(card, x, y, duration) {
     const { item, hit } = this.cards[card];
     const timing = { duration, easing: "cubic-bezier(.3, .7, .3, 1)" };
@@ -204,7 +204,7 @@ export class Board {
       const step = pile === "w" ? Math.max(index - Math.max(cards.length - this.fan, 0), 0)
         : pile[0] === "t" ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0) : 0;
       item.classList.toggle("down", !up);
-      if (up && item.firstElementChild === name) item.prepend(face(card)); // not before somebody sees it
+      if (up && item.firstElementChild === name) item.prepend(face(card)); // faces are drawn when they are first visible
       name.textContent = up ? named(card) : "face down";
       item.style.setProperty("--step", String(step));
       if (list.children[index] !== item) list.insertBefore(item, list.children[index] ?? null);

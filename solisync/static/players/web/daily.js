@@ -1,11 +1,11 @@
 // @ts-check
-/** /daily and /daily/<date>: the days around a day, the time that is left of it, who won its deal, and who met its goal. */
+/** /daily and /daily/<date>: the days around a day, its remaining time, its winners, and those who met the goal. */
 
 import { readOwn } from "./api.js";
 import { username } from "./http.js";
 import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
 
-const BONUS = 700_000; // points of a win in one second, which the desktop game adds for speed
+const BONUS = 700_000; // points that the desktop game adds to a win in one second
 const DAY_MS = 86_400_000;
 const CHIPS = 7;
 
@@ -21,14 +21,14 @@ let entries = [];
 let next = null;
 let onlyMet = false;
 
-/** Whether an entry met the goal, by the time that its game reported. @param {any} entry */
+/** Whether an entry met the goal, by its reported time. @param {any} entry */
 function met({ score, time_seconds: seconds }) {
   if (goal.max_time_secs !== null) return seconds <= goal.max_time_secs;
   if (goal.target_score !== null) return score + Math.floor(BONUS / Math.max(1, seconds)) >= goal.target_score;
   return false;
 }
 
-/** The winners, as far as they are loaded. @returns {Promise<Node[]>} */
+/** The winners that are loaded. @returns {Promise<Node[]>} */
 async function parts() {
   byId("more-place").hidden = !next;
   const { entryTable } = await import("./entries.js");
@@ -43,7 +43,7 @@ async function parts() {
     .filter((part) => part instanceof Node);
 }
 
-/** Show what has changed since. */
+/** Load the board again, and show it if it has changed. */
 async function refresh() {
   const { changed, pages } = await import("./entries.js");
   const anew = await pages((query) => `${board}?${new URLSearchParams(query)}`, Math.max(entries.length, 100));
@@ -54,7 +54,7 @@ async function refresh() {
   replace(winners, await parts());
 }
 
-/** The entries of the day's board, which names players, for players. @param {boolean} further */
+/** Load entries of the day's board. The API returns names only to signed-in players. @param {boolean} further */
 function load(further) {
   if (!username()) {
     winners.replaceChildren(h("p", {}, h("a", { href: signInPath() }, "Sign in"),
@@ -74,7 +74,7 @@ function load(further) {
 /** @param {number} time @param {Intl.DateTimeFormatOptions} options */
 const told = (time, options) => new Date(time).toLocaleDateString("en-GB", { ...options, timeZone: "UTC" });
 
-/** Show the days before and after, with a mark on those that the player has won, and a calendar for all others. */
+/** Show a week of days, marked where the player has won, and a calendar for other days. */
 async function showWeek() {
   const today = new Date().toISOString().slice(0, 10);
   const last = Math.min(Date.parse(date) + 3 * DAY_MS, Date.parse(today));
@@ -97,7 +97,7 @@ async function showWeek() {
 }
 
 if (byId("later").hidden) timeLeft(byId("left"), date);
-showWeek().catch(() => {}); // without the marks
+showWeek().catch(() => {}); // an error only leaves out the marks
 byId("more").onclick = () => load(true);
 load(false);
 if (username()) {

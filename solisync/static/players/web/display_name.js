@@ -1,5 +1,5 @@
 // @ts-check
-/** The player's name on the leaderboard, for /leaderboard and /account: choosing it, changing it, and leaving. */
+/** The form for the player's name on the leaderboard, on /leaderboard and /account: join, rename, leave. */
 
 import { ask, readOwn } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";

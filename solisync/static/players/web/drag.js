@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Dragging cards with a mouse, a pen or a finger. Places are measured once, when the pointer goes down; each frame
- * then only moves the dragged cards.
+ * Dragging cards with a mouse, a pen or a finger. The script measures places once, when the pointer goes down. Each
+ * frame then only moves the dragged cards.
  */
 
 import { h } from "./page.js";
@@ -11,19 +11,19 @@ const TOUCH_PX = 8;
 
 /**
  * @typedef {{left: number, top: number, right: number, bottom: number}} Box
- * @typedef {{pile: string, index: number}} Spot a card, or with an index of 0 an empty place
- * @typedef {object} Surface what cards are dragged on
+ * @typedef {{pile: string, index: number}} Spot a card, or an empty place with the index 0
+ * @typedef {object} Surface the table on which cards are dragged
  * @property {import("./board.js").Board} board
  * @property {import("./board.js").Position} position
  * @property {Record<string, HTMLElement>} slots the empty places
  * @property {(target: EventTarget | null) => Spot | null} spotOf
- * @property {(spot: Spot) => HTMLElement} button what is where the card is or will be
- * @property {(spot: Spot) => number[]} cardsAt those that can be moved together
+ * @property {(spot: Spot) => HTMLElement} button the button at the place of the card, even while it flies
+ * @property {(spot: Spot) => number[]} cardsAt the cards that can be moved together
  * @property {(spot: Spot | null) => void} select
  * @property {(spot: Spot, piles: string[]) => void} drop
  */
 
-/** How much of two boxes is the same place. @param {Box} one @param {Box} other */
+/** The area that two boxes share. @param {Box} one @param {Box} other */
 const overlap = (one, other) => Math.max(0, Math.min(one.right, other.right) - Math.max(one.left, other.left))
   * Math.max(0, Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top));
 
@@ -35,16 +35,16 @@ export class Drag {
   constructor(element, table) {
     this.element = element;
     this.table = table;
-    /** @type {any} the drag that has begun, or may begin */
+    /** @type {any} the drag in progress, or one that may begin */
     this.held = null;
     this.ended = false;
     element.addEventListener("pointerdown", (event) => this.#down(event));
     element.addEventListener("pointermove", (event) => this.#move(event));
     element.addEventListener("pointerup", (event) => this.#up(event));
     element.addEventListener("pointercancel", (event) => this.#lost(event));
-    // A card captures the finger that touches it, and loses that capture to the board when a drag begins.
+    // A touched card captures the pointer. When a drag begins, the board takes the capture; that event must not cancel it.
     element.addEventListener("lostpointercapture", (event) => event.target === element && this.#lost(event));
-    // Else browsers take a drag for the flick of a page, and swallow the next tap.
+    // Otherwise browsers would treat a fast drag as a flick of the page, and swallow the next tap.
     const keep = (/** @type {TouchEvent} */ event) => this.held?.items && event.cancelable && event.preventDefault();
     for (const list of Object.values(table.board.lists)) list.addEventListener("touchmove", keep, { passive: false });
     document.addEventListener("visibilitychange", () => this.cancel());
@@ -59,8 +59,8 @@ export class Drag {
 
   /** @param {PointerEvent} event */
   #down(event) {
-    if (this.held && !event.isPrimary) return; // one finger only
-    this.cancel(); // the end of an earlier drag may have been missed, outside of the window
+    if (this.held && !event.isPrimary) return; // a drag uses one finger
+    this.cancel(); // an earlier drag may have ended outside the window, without an event
     this.ended = false;
     const spot = this.table.spotOf(event.target);
     const cards = spot ? this.table.cardsAt(spot) : [];
@@ -95,7 +95,7 @@ export class Drag {
     });
   }
 
-  /** A copy of cards, above all others, in one element: moving that costs a tenth of moving each. @param {string} pile @param {HTMLElement[]} items */
+  /** A copy of the cards in one element above all others. Moving it costs a tenth of moving each card. @param {string} pile @param {HTMLElement[]} items */
   #copy(pile, items) {
     const list = this.table.board.lists[pile].cloneNode();
     /** @type {Element} */ (list).append(...items.map((item) => item.cloneNode(true)));

@@ -1,13 +1,13 @@
 // @ts-check
-/** The entries of a board, for players who are signed in. */
+/** Entries of a board, for signed-in players. */
 
 import { readOwn } from "./api.js";
 import { ago, clock, counted, h, say, score, table, words } from "./page.js";
 
 const PAGE = 100;
-const MOST = 500; // entries that are read again
+const MOST = 500; // entries to load in a refresh
 
-/** A board from its top, with at least so many entries. @param {(query: Record<string, string>) => string} path @param {number} count */
+/** Load a board from its top, at least `count` entries if it has them, up to MOST. @param {(query: Record<string, string>) => string} path @param {number} count */
 export async function pages(path, count) {
   /** @type {any[]} */
   const entries = [];
@@ -24,7 +24,7 @@ export async function pages(path, count) {
 
 let said = false;
 
-/** Whether a board has changed, which is said once. @param {any[]} before @param {any[]} after */
+/** Whether a board has changed. The first change is announced. @param {any[]} before @param {any[]} after */
 export function changed(before, after) {
   if (JSON.stringify(before) === JSON.stringify(after)) return false;
   if (!said) say("The board has changed.");
@@ -34,8 +34,8 @@ export function changed(before, after) {
 
 /**
  * @param {any[]} entries @param {string} caption
- * @param {{shown?: string, tag?: (entry: any) => string | false}} [more] `shown`: the id of the replay that is on the
- *   page; `tag`: what else to say of an entry
+ * @param {{shown?: string, tag?: (entry: any) => string | false}} [more] `shown`: the id of the replay on the page;
+ *   `tag`: another label of an entry
  */
 export function entryTable(entries, caption, { shown, tag } = {}) {
   const row = (/** @type {any} */ entry) => {

@@ -1,10 +1,10 @@
 // @ts-check
-/** Forms and buttons: what they do, what is refused told beside them, and how to try again. */
+/** Forms and buttons that show errors beside them, with a way to try again. */
 
 import { Refusal } from "./http.js";
 import { countDown, h, refuse, sentence } from "./page.js";
 
-/** What errors of forms are about: by code the field, and what they say. */
+/** For each error code of a form, the field that it concerns and the text to show. */
 const FIELDS = /** @type {Record<string, [string, string]>} */ ({
   username_length: ["username", "Choose a username of 3 to 32 characters."],
   username_characters: ["username", "A username can contain only unaccented letters, digits and underscores."],
@@ -20,14 +20,14 @@ const FIELDS = /** @type {Record<string, [string, string]>} */ ({
   avatar_too_large: ["file", "This picture is too large."],
 });
 
-/** That the password beside a signed-in player's name is wrong. */
+/** The text for a wrong password of a signed-in player. */
 export const WRONG_PASSWORD = "That isn’t your current password.";
 
 /**
- * Do something whenever a form is submitted. What fails is told in the form, which keeps all that was typed. Its box
- * "Show password", if it has one, works.
+ * Run `action` whenever a form is submitted. The form shows errors and keeps its values. A box "Show password" works
+ * if the form has one.
  * @param {HTMLFormElement} form @param {() => Promise<unknown>} action
- * @param {string} [wrong] what to say of a wrong password
+ * @param {string} [wrong] the text for a wrong password
  */
 export function submits(form, action, wrong) {
   const place = /** @type {HTMLElement} */ (form.querySelector(".refusal"));
@@ -66,7 +66,7 @@ export function submits(form, action, wrong) {
   };
 }
 
-/** Do something at once; what fails is told in `place`. @param {HTMLElement} place @param {() => Promise<unknown>} action */
+/** Run `action` immediately, and show an error in `place`. @param {HTMLElement} place @param {() => Promise<unknown>} action */
 export async function attempt(place, action) {
   place.replaceChildren();
   try {
@@ -76,10 +76,10 @@ export async function attempt(place, action) {
   }
 }
 
-/** The box that shows the password of a form, see `submits`. */
+/** The box "Show password" of a form; `submits` makes it work. */
 export const reveal = () => h("label", { class: "check" }, h("input", { type: "checkbox", class: "reveal" }), " Show password");
 
-/** A form with its fields, the place for what is refused, and its buttons. @param {string} id @param {Node[]} fields @param {Node[]} buttons */
+/** A form with its fields, a place for errors, and its buttons. @param {string} id @param {Node[]} fields @param {Node[]} buttons */
 export const stack = (id, fields, buttons) =>
   h("form", { id, class: "stack" }, ...fields, h("div", { class: "refusal" }), h("p", { class: "row" }, ...buttons));
 

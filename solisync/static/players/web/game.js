@@ -1,5 +1,5 @@
 // @ts-check
-/** A game in play: its position, score and time, what can be undone, its record; and what this browser keeps of it. */
+/** A game in play: position, score, time, undo history and record of moves; and its copy in this browser's storage. */
 
 import { gameKey, local, username } from "./http.js";
 import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klondike.js";
@@ -9,25 +9,25 @@ import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klon
  * @typedef {import("./board.js").Step} Step
  * @typedef {import("./klondike.js").Move} Move
  * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
- * @typedef {{position: Position, score: number, moves: number, step: Step}} Before a state to go back to, and the step that left it
+ * @typedef {{position: Position, score: number, moves: number, step: Step}} Before a state to return to, and the step that left it
  * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
- *   a game as it is stored; `moves` has three letters a move
+ *   a game in its stored form; `moves` has three letters for each move
  */
 
 const UNDO_DEPTH = 64;
-const MOVES_MAX = 20_000; // longer games are not checked
+const MOVES_MAX = 20_000; // the server doesn't check longer games
 const PILES = ["f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w"];
-const LETTERS = "abcdefghijkl"; // a letter each
+const LETTERS = "abcdefghijkl"; // one for each pile
 const STOCK_LETTERS = "s-0";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The seed that a text names, as it is written everywhere; null if it names none. @param {string | null} text */
+/** The text if it is a seed in its only accepted spelling, or null. @param {string | null} text */
 export const seedOf = (text) => (/^(0|[1-9]\d{0,19})$/.test(text ?? "") && BigInt(text ?? "") <= SEED_MAX ? text : null);
 
-/** A random seed of 53 bits, which numbers of scripts hold exactly. */
+/** A random seed of 53 bits, which a JavaScript number holds exactly. */
 export const newSeed = () => String(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
 
-/** A random UUID; crypto.randomUUID is for HTTPS alone. */
+/** A random UUID. Browsers offer crypto.randomUUID on HTTPS only. */
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 15) | 64;
@@ -36,7 +36,7 @@ export function newId() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/** A pile as recordings name it. @param {string} pile */
+/** The name of a pile in recordings. @param {string} pile */
 const recordedPile = (pile) => (pile === "w" ? "Waste" : { [pile[0] === "f" ? "Foundation" : "Tableau"]: Number(pile[1]) });
 
 /** @param {Move} move */
@@ -52,20 +52,20 @@ const read = (letters) => letters === STOCK_LETTERS ? STOCK
   : { from: PILES[LETTERS.indexOf(letters[0])], to: PILES[LETTERS.indexOf(letters[1])], count: parseInt(letters[2], 14) };
 
 export class Game {
-  /** A new game. @param {string} seed @param {number} draw 1 or 3 @param {Day | null} day the day whose deal it is @param {string} id */
+  /** A new game. @param {string} seed @param {number} draw 1 or 3 @param {Day | null} day the day of a deal of the day @param {string} id */
   constructor(seed, draw, day = null, id = newId()) {
     this.seed = seed;
     this.draw = draw;
     this.day = day;
     this.id = id;
-    this.player = ""; // who plays it: nobody in particular, if that is signed out
+    this.player = ""; // the username of the player, or "" for a signed-out game
     this.position = deal(BigInt(seed));
     this.score = 0;
     this.moves = 0;
     this.turns = 0;
     this.won = false;
     this.milliseconds = 0;
-    /** @type {Move[]} all that were accepted, those undone later included */
+    /** @type {Move[]} all accepted moves, including those undone later */
     this.record = [];
     /** @type {number[]} for each undo, the index of the recorded move before which it happened */
     this.undoPlaces = [];
@@ -73,7 +73,7 @@ export class Game {
     this.history = [];
   }
 
-  /** Make a move; null if it is refused. @param {Move} move @returns {Step | null} */
+  /** Make a move, and return its step, or null if the rules refuse it. @param {Move} move @returns {Step | null} */
   play(move) {
     const played = this.won ? null : play(this.position, move, this.draw);
     if (!played) return null;
@@ -91,7 +91,7 @@ export class Game {
     return step;
   }
 
-  /** The positions before this one, as far as they can be gone back to. */
+  /** The earlier positions that undo can reach. */
   get before() {
     return this.history.map(({ position }) => position);
   }
@@ -100,7 +100,7 @@ export class Game {
     return !this.won && this.history.length > 0;
   }
 
-  /** Take the last move back; null if there is none to take back. @returns {Step | null} */
+  /** Take the last move back, and return the step, or null if there is none. @returns {Step | null} */
   undo() {
     const before = this.canUndo && this.history.pop();
     if (!before) return null;
@@ -112,18 +112,18 @@ export class Game {
     return { ...step, input: "undo", from: step.to, to: step.from, score: this.score };
   }
 
-  /** The time as it is uploaded and counted. */
+  /** The time of the game for uploads and statistics. */
   get seconds() {
     return Math.max(1, Math.floor(this.milliseconds / 1000));
   }
 
-  /** What a replay of the game is uploaded as, after the win. @param {string} date */
+  /** The replay to upload after the win, as JSON. @param {string} date */
   upload(date) {
     const fields = {
       schema_version: 2, draw_mode: this.draw === 3 ? "DrawThree" : "DrawOne", mode: "Classic", time_seconds: this.seconds,
       final_score: this.score, recorded_at: date, game_id: this.id, moves: this.record.map(recorded), undo_places: this.undoPlaces,
     };
-    return `{"seed":${this.seed},${JSON.stringify(fields).slice(1)}`; // as a number of any size, which stringify can't write
+    return `{"seed":${this.seed},${JSON.stringify(fields).slice(1)}`; // stringify can't write the seed, a number of up to 64 bits
   }
 
   /** @returns {Kept} */
@@ -133,7 +133,7 @@ export class Game {
   }
 }
 
-/** The game that was stored, played again from its deal; null for what is no such game. @param {any} kept @returns {Game | null} */
+/** Replay a stored game from its deal. Return null if it isn't a valid game. @param {any} kept @returns {Game | null} */
 export function restored(kept) {
   const { id, deal: seed, draw, day, moves, undos, ms } = kept ?? {};
   const sound = typeof seed === "string" && seedOf(seed) && (draw === 1 || draw === 3) && typeof id === "string" && UUID.test(id)
@@ -161,10 +161,10 @@ function isDay(day) {
     && goal(day.target_score) && goal(day.max_time_secs));
 }
 
-// What this browser keeps
+// Storage in this browser
 
 const SETTINGS = "solisync.play";
-const COLOURS = "solisync.colours"; // which replays share
+const COLOURS = "solisync.colours"; // shared with the pages of replays
 
 /** @typedef {{draw: 1 | 3, tap: boolean, winnable: boolean, four: boolean, large: boolean, left: boolean}} Settings */
 
@@ -180,7 +180,7 @@ function stored(key) {
   }
 }
 
-/** Store a value; false where the browser refuses. @param {string} key @param {any} value */
+/** Store a value. Return false if the browser refuses. @param {string} key @param {any} value */
 function store(key, value) {
   try {
     local?.setItem(key, JSON.stringify(value));
@@ -190,7 +190,7 @@ function store(key, value) {
   }
 }
 
-/** The game that the player has played last, or somebody signed out, as far as it can be played again. */
+/** The last stored game of the player, or else the signed-out game; null if there is no valid one. */
 export function keptGame() {
   const player = username() ?? "";
   const own = player && restored(stored(gameKey(player)));
@@ -202,7 +202,7 @@ export function keptGame() {
 /** @param {Game} game */
 export const keepGame = (game) => store(gameKey(game.player), game.kept());
 
-/** Make a game that was begun signed out that of the player, if there is one now. @param {Game} game */
+/** Give a signed-out game to the player who is signed in now, if any. @param {Game} game */
 export function claim(game) {
   if (game.player) return;
   game.player = username() ?? "";

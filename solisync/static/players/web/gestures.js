@@ -1,8 +1,8 @@
 // @ts-check
-/** Clicks, taps, swipes and the wheel on an element, as steps back (-1) and on (1); two fingers enlarge the page. */
+/** Clicks, taps, swipes and the wheel on an element, as steps back (-1) and forward (1). Two fingers zoom the page. */
 
-const SWIPE = 36; // pixels a step
-const WHEEL = 60; // likewise
+const SWIPE = 36; // pixels for each step
+const WHEEL = 60; // units of the wheel for each step
 
 /** @param {HTMLElement} place @param {(by: number) => void} step */
 export function gestures(place, step) {

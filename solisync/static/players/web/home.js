@@ -1,5 +1,5 @@
 // @ts-check
-/** /: the time that is left for today's deal, the newest wins, and for a player their progress. */
+/** /: the remaining time for today's deal, the newest wins, and the progress of a signed-in player. */
 
 import { read } from "./api.js";
 import { username } from "./http.js";
@@ -9,7 +9,7 @@ import { replayTable } from "./replay_table.js";
 const day = JSON.parse(byId("data").textContent);
 const pitch = [...byId("pitch").childNodes];
 
-/** Show a player what the service keeps of their games, and others what it does. */
+/** Show the progress of a signed-in player, or else the introduction. */
 async function show() {
   const name = username();
   if (!name) return byId("pitch").replaceChildren(...pitch);

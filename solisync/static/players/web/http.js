@@ -1,9 +1,9 @@
 // @ts-check
-/** One request and what it refuses; what this browser stores, and who is signed in here. */
+/** A request and its errors, the storage of this browser, and the name of the signed-in player. */
 
 const KEY = "solisync";
 
-/** An answer that is not the one asked for, or none at all (status 0). */
+/** An error of a request: the server's answer, or none at all (status 0). */
 export class Refusal extends Error {
   /** @param {number} status @param {string} code @param {string} message @param {number} [wait] in seconds */
   constructor(status, code, message, wait = 0) {
@@ -13,7 +13,7 @@ export class Refusal extends Error {
     this.wait = wait;
   }
 
-  /** Whether another attempt may succeed later. */
+  /** Whether the same request may succeed later. */
   get passes() {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
@@ -31,22 +31,22 @@ function usable(open) {
   }
 }
 
-/** localStorage, or null where the browser refuses it. */
+/** localStorage, or null if the browser refuses it. */
 export const local = usable(() => localStorage);
-/** sessionStorage, likewise. */
+/** sessionStorage, or null if the browser refuses it. */
 export const own = usable(() => sessionStorage);
-/** @type {{username: string | null}} */
+/** The username while there is no localStorage. @type {{username: string | null}} */
 export const unkept = { username: null };
 
-/** The name of the player who is signed in, as far as this browser knows. */
+/** The name of the signed-in player, or null, as stored in this browser. */
 export const username = () => (local ? local.getItem(KEY) : unkept.username);
 
-/** Where the game of a player is stored; of nobody in particular, if it is played signed out. @param {string} player "" then */
+/** The storage key of a player's game, or of the signed-out game. @param {string} player "" for the signed-out game */
 export const gameKey = (player) => `${KEY}.game${player && `.${player}`}`;
 
-addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // another tab
+addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // changed by another tab
 
-/** One request; throws a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */
+/** Send one request. Throw a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */
 export async function send(path, more) {
   let answer;
   try {

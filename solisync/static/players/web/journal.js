@@ -1,23 +1,22 @@
 // @ts-check
 /**
- * The journals of this browser: finished games that the server has not counted yet, and wins that wait to be uploaded.
+ * The journals of this browser: finished games that the server has not counted yet, and wins to upload.
  *
- * Each player has one; "" is that of nobody in particular, for games that are played signed out. All of them are one
- * value in IndexedDB, and each change is one transaction there: it is whole or has not happened, and sees what all
- * earlier ones of all tabs have stored. localStorage would not do: after one tab's change, another one may read the
- * value of before for some milliseconds.
+ * Each player has a journal; the one named "" has the games that were played signed out. All journals are one value in
+ * IndexedDB, and each change is one transaction, so it is atomic and sees all earlier changes of all tabs. localStorage
+ * isn't enough: for some milliseconds after a change in one tab, another tab may read the old value.
  */
 
 import { username } from "./http.js";
 
 /**
  * @typedef {import("./progress.js").Finished} Finished
- * @typedef {{id: string, body: string, day: string | null}} Win an upload: the bytes that are sent until they are answered
- * @typedef {{body: string, games: number}} Sent a push without an answer yet, and how many of the games are in it
+ * @typedef {{id: string, body: string, day: string | null}} Win an upload: the same bytes are sent until there is an answer
+ * @typedef {{body: string, games: number}} Sent a push without an answer, and the number of the journal's games in it
  * @typedef {{base: any, answers: number, games: Finished[], sent: Sent | null, wins: Win[]}} Journal
- *   `base`: the last answer that was taken; `answers`: how many were
+ *   `base`: the last accepted answer; `answers`: the number of accepted answers
  * @typedef {{known: string[], uploaded: Record<string, string>, of: Record<string, Journal>}} Journals
- *   `known`: games that were ever entered; `uploaded`: the ids of replays by those of games; the newest of both
+ *   `known`: the newest games that were entered; `uploaded`: the replay ids of the newest uploads, by game id
  */
 
 const KEY = "solisync.journals";
@@ -25,17 +24,17 @@ export const GUEST = "";
 const GUEST_WINS = 20;
 const KNOWN = 200;
 
-/** An object without a prototype, which would have entries for players such as `constructor`. @param {Iterable<[string, any]>} entries */
+/** An object without a prototype: a prototype would have entries for players named `constructor` and the like. @param {Iterable<[string, any]>} entries */
 const bare = (entries) => Object.setPrototypeOf(Object.fromEntries(entries), null);
 
-/** What there is where the browser stores nothing. @type {Journals} */
+/** The journals while the browser refuses to store them. @type {Journals} */
 let unstored = { known: [], uploaded: bare([]), of: bare([]) };
 /** @type {Promise<IDBDatabase | null> | undefined} */
 let opening;
 const channel = new BroadcastChannel(KEY);
 channel.onmessage = () => dispatchEvent(new Event("journal"));
 
-/** A moment as local time with its offset. @param {Date} moment */
+/** A time as local time with its offset. @param {Date} moment */
 export function localTime(moment) {
   const minutes = -moment.getTimezoneOffset();
   const two = (/** @type {number} */ part) => String(Math.floor(Math.abs(part))).padStart(2, "0");
@@ -47,21 +46,21 @@ export function localTime(moment) {
 const isJournal = (value) => Array.isArray(value?.games) && Array.isArray(value.wins)
   && (value.sent === null || (typeof value.sent?.body === "string" && value.sent.games <= value.games.length));
 
-/** What is stored, without what can't be. @param {any} value @returns {Journals} */
+/** The stored journals, without invalid ones. @param {any} value @returns {Journals} */
 function sound(value) {
   const { known, uploaded, of } = Object(value);
   const journals = Object.entries(Object(of)).filter(([, journal]) => isJournal(journal));
   return { known: Array.isArray(known) ? known : [], uploaded: bare(Object.entries(Object(uploaded))), of: bare(journals) };
 }
 
-/** The database; null where the browser refuses one. */
+/** The database, or null if the browser refuses it. */
 const database = () => (opening ??= new Promise((resolve) => {
   try {
     const asked = indexedDB.open(KEY);
     asked.onupgradeneeded = () => asked.result.createObjectStore(KEY);
     asked.onerror = () => resolve(null);
     asked.onsuccess = () => {
-      asked.result.onclose = () => (opening = undefined); // the player has removed what sites store
+      asked.result.onclose = () => (opening = undefined); // the player has deleted the data of sites
       resolve(asked.result);
     };
   } catch {
@@ -69,7 +68,7 @@ const database = () => (opening ??= new Promise((resolve) => {
   }
 }));
 
-/** Do something in one transaction; rejects if that can't be stored. @template T @param {IDBTransactionMode} mode @param {(store: IDBObjectStore, done: (result: T) => void) => void} work @returns {Promise<T>} */
+/** Run `work` in one transaction. Reject if the result can't be stored. @template T @param {IDBTransactionMode} mode @param {(store: IDBObjectStore, done: (result: T) => void) => void} work @returns {Promise<T>} */
 async function transact(mode, work) {
   const open = await database();
   return new Promise((resolve, reject) => {
@@ -86,11 +85,11 @@ async function transact(mode, work) {
 /** @template T @param {IDBObjectStore} store @param {(all: Journals) => T} use */
 const readFrom = (store, use) => (store.get(KEY).onsuccess = ({ target }) => use(sound(/** @type {IDBRequest} */ (target).result)));
 
-/** All journals as they are stored now. @returns {Promise<Journals>} */
+/** Read all journals. @returns {Promise<Journals>} */
 export const journals = () =>
   transact("readonly", (store, done) => readFrom(store, done)).catch(() => sound(structuredClone(unstored)));
 
-/** The journal of a player. @param {Journals} all @param {string} name @returns {Journal} */
+/** The journal of a player, which is added if there is none. @param {Journals} all @param {string} name @returns {Journal} */
 export const journalOf = (all, name) => (all.of[name] ??= { base: null, answers: 0, games: [], sent: null, wins: [] });
 
 /** @template T @param {Journals} all @param {(all: Journals) => T} alter */
@@ -104,7 +103,7 @@ function altered(all, alter) {
   return result;
 }
 
-/** Change the journals, and store them; what can't be stored holds until the page is left. @template T @param {(all: Journals) => T} alter @returns {Promise<T>} */
+/** Change the journals and store them. A change that can't be stored lasts until the page is left. @template T @param {(all: Journals) => T} alter @returns {Promise<T>} */
 export async function change(alter) {
   /** @type {T} */
   let result;
@@ -124,7 +123,7 @@ export async function change(alter) {
   } catch {
     if (failure) throw failure;
     unstored = await journals();
-    await transact("readwrite", (store) => store.clear()).catch(() => {}); // or a later page would count it again
+    await transact("readwrite", (store) => store.clear()).catch(() => {}); // so that a later page doesn't count the same games again
     opening = Promise.resolve(null);
     result = altered(unstored, alter);
   }
@@ -132,7 +131,7 @@ export async function change(alter) {
   return result;
 }
 
-/** Take an answer, unless the push that it answers is not the open one any more, or another answer has come since; signed out, without the progress in it. @param {string} name @param {any} merged @param {Journal} asked the journal as it was then */
+/** Accept an answer, unless another push or answer has replaced the state it belongs to. If its player is no longer signed in, its progress isn't stored. @param {string} name @param {any} merged @param {Journal} asked the journal at the time of the request */
 export const take = (name, merged, asked) =>
   change((all) => {
     const journal = journalOf(all, name);
@@ -141,7 +140,7 @@ export const take = (name, merged, asked) =>
     Object.assign(journal, { sent: null, base: name === username() ? merged : null, answers: journal.answers + 1 });
   });
 
-/** How many finished games of a player are not sent yet. @param {string} name */
+/** The number of a player's finished games that are not sent yet. @param {string} name */
 export async function unsent(name) {
   const { games, wins } = journalOf(await journals(), name);
   return Math.max(games.length, wins.length);
@@ -154,7 +153,7 @@ export const forget = (name) =>
     Object.assign(journal, { base: null, answers: journal.answers + 1 });
   });
 
-/** Enter a finished game once, with its upload if it was won. @param {Finished} game @param {string | null} body @param {string} [player] who has played it, if not who is signed in */
+/** Enter a finished game once, with its upload if it is won. @param {Finished} game @param {string | null} body @param {string} [player] the player of the game, if not the signed-in player */
 export const enter = (game, body, player) =>
   change((all) => {
     if (all.known.includes(game.id)) return;
@@ -166,7 +165,7 @@ export const enter = (game, body, player) =>
     if (name === GUEST) journal.wins = journal.wins.slice(-GUEST_WINS);
   });
 
-/** Give what was played signed out to a player, or to nobody. @param {string | null} name */
+/** Move the signed-out games to a player's journal, or remove them. @param {string | null} name null removes them */
 export const handOver = (name) =>
   change((all) => {
     const { games, wins } = journalOf(all, GUEST);

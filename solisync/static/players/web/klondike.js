@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * Klondike: deal, rules, points. solisync/klondike/ has the same rules in Python, under the ruleset 2026-05-19 of
- * docs/verification.md; tests/pages/test_klondike.py holds both to the same answers. No DOM and no storage in here.
+ * Klondike: deal, rules and points. solisync/klondike/ has the same rules in Python, as ruleset 2026-05-19 of
+ * docs/verification.md. tests/pages/test_klondike.py compares both. This module uses neither the DOM nor storage.
  */
 
 /**
  * @typedef {import("./board.js").Position} Position
- * @typedef {{from: string, to: string, count: number}} Move so many cards from the end of one pile to another, or STOCK
+ * @typedef {{from: string, to: string, count: number}} Move `count` cards from the end of one pile to another, or STOCK
  * @typedef {{position: Position, cards: number[], flipped: number | null, turned: boolean}} Played
- *   an accepted move: the position after it, the cards that moved, the card turned up, if the waste was turned over
+ *   an accepted move: the position after it, the moved cards, the card turned up, and whether the waste was turned over
  */
 
 export const FOUNDATIONS = ["f0", "f1", "f2", "f3"];
@@ -21,13 +21,13 @@ const CARD_HOME = 10;
 const WASTE_TO_COLUMN = 5;
 const FOUNDATION_TO_COLUMN = -15;
 const CARD_TURNED_UP = 5;
-/** By the cards drawn at a time: how often the waste is turned over for nothing, and the fine for each further time. */
+/** For each draw mode: how often the waste may be turned over without a fine, and the fine for each further time. */
 const FINES = /** @type {Record<number, [number, number]>} */ ({ 1: [1, -100], 3: [3, -20] });
 
-/** A click on the stock: draws, or turns the waste over. @type {Move} */
+/** A click on the stock, which draws cards or turns the waste over. @type {Move} */
 export const STOCK = Object.freeze({ from: "s", to: "w", count: 0 });
 
-// The deal: StdRng::seed_from_u64 and shuffle of rand 0.9, as klondike/deal.py has them
+// The deal, as in klondike/deal.py: StdRng::seed_from_u64 and shuffle of rand 0.9
 
 const ROUNDS = [
   [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15], [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14],
@@ -63,7 +63,7 @@ function* randomWords(words) {
   }
 }
 
-/** A number below `bound`: one word, and a second one where it could change the result. @param {number} bound @param {Iterator<number>} words */
+/** A random number below `bound`, from one word, or from two if the second could change the result. @param {number} bound @param {Iterator<number>} words */
 function below(bound, words) {
   const next = () => BigInt(words.next().value) * BigInt(bound);
   const product = next();
@@ -76,7 +76,7 @@ function below(bound, words) {
 export function deck(seed) {
   const words = randomWords(key(seed));
   const cards = Array.from({ length: 52 }, (_, card) => card);
-  let chunk = 0; // a random number, and how many more indices it is good for
+  let chunk = 0; // a random number, and the number of indices that it still serves
   let left = 0;
   for (let index = 1; index < 52; index++) {
     const n = index + 1;
@@ -111,24 +111,24 @@ export function deal(seed) {
 const rank = (/** @type {number} */ card) => card % 13;
 const red = (/** @type {number} */ card) => card >= 13 && card < 39;
 
-/** Whether a card may lie on another in a column. @param {number} card @param {number} under */
+/** Whether a card may lie on another card in a column. @param {number} card @param {number} under */
 const descends = (card, under) => rank(under) === rank(card) + 1 && red(under) !== red(card);
 
-/** Whether a pile takes these cards, which lie in descending order. @param {string} pile @param {number[]} held @param {number[]} cards */
+/** Whether a pile accepts these cards, which are in descending order. @param {string} pile @param {number[]} held @param {number[]} cards */
 function takes(pile, held, cards) {
   const [card] = cards;
   if (pile[0] === "f") return cards.length === 1 && (held.length ? card === held[held.length - 1] + 1 : rank(card) === 0);
   return held.length ? descends(card, held[held.length - 1]) : rank(card) === KING;
 }
 
-/** The cards of a pile from an index on, if they can be moved together; or none. @param {Position} position @param {string} pile @param {number} index */
+/** The cards of a pile from an index on, or none if they can't be moved together. @param {Position} position @param {string} pile @param {number} index */
 export function run({ piles, down }, pile, index) {
   const cards = index < 0 ? [] : piles[pile].slice(index);
   if (pile === "s" || index < (down[pile] ?? 0) || (pile[0] !== "t" && cards.length > 1)) return [];
   return cards.every((card, at) => !at || descends(card, cards[at - 1])) ? cards : [];
 }
 
-/** Make a move; null if it is refused. @param {Position} position @param {Move} move @param {number} draw 1 or 3 @returns {Played | null} */
+/** Make a move. Return null if the rules refuse it. @param {Position} position @param {Move} move @param {number} draw 1 or 3 @returns {Played | null} */
 export function play(position, move, draw) {
   const { piles, down } = position;
   if (move === STOCK) {
@@ -151,7 +151,7 @@ export function play(position, move, draw) {
   return { position: after, cards, flipped: turns ? piles[from][rest - 1] : null, turned: false };
 }
 
-/** What an accepted move adds to the score, which never falls below 0. @param {Move} move @param {Played} played @param {number} draw @param {number} turns how often the waste has been turned over, this time included */
+/** The points of an accepted move. The caller keeps the score at 0 or above. @param {Move} move @param {Played} played @param {number} draw @param {number} turns how often the waste has been turned over, including this time */
 export function points(move, { flipped, turned }, draw, turns) {
   if (turned) return turns > FINES[draw][0] ? FINES[draw][1] : 0;
   if (move === STOCK) return 0;
@@ -164,13 +164,13 @@ export function points(move, { flipped, turned }, draw, turns) {
 /** @param {Position} position */
 export const isWon = ({ piles }) => FOUNDATIONS.every((pile) => piles[pile].length === 13);
 
-/** A position as text; in another order, the columns and the foundations make the same game. @param {Position} position */
+/** A position as text. It ignores the order of columns and foundations, which makes no difference to the game. @param {Position} position */
 export const text = ({ piles, down }) =>
   [COLUMNS.map((pile) => `${down[pile]}:${piles[pile]}`).sort(), FOUNDATIONS.map((pile) => piles[pile].at(-1) ?? -1).sort(), piles.s, piles.w.length].join("|");
 
-// What can be done
+// The possible moves
 
-/** The piles that take the cards of a pile from an index on: foundations, columns with cards, empty ones. @param {Position} position @param {string} pile @param {number} index */
+/** The piles that accept the cards of a pile from an index on: foundations, then columns with cards, then empty columns. @param {Position} position @param {string} pile @param {number} index */
 export function targets(position, pile, index) {
   const cards = run(position, pile, index);
   if (!cards.length) return [];
@@ -183,7 +183,7 @@ export function targets(position, pile, index) {
   ];
 }
 
-/** Those that make a difference: one of several empty ones, and none for a king that has a column of its own. @param {Position} position @param {string} pile @param {number} index */
+/** The targets that make a difference: one of several empty piles, and no empty column for a king alone in its column. @param {Position} position @param {string} pile @param {number} index */
 export function goodTargets(position, pile, index) {
   const empty = (/** @type {string} */ to) => !position.piles[to].length;
   const alone = pile[0] === "t" && index === 0;
@@ -192,7 +192,7 @@ export function goodTargets(position, pile, index) {
   return found.filter((to) => !empty(to) || (first(to) && !(alone && to[0] === "t")));
 }
 
-/** All moves of cards of the columns and the waste to such piles. @param {Position} position @returns {Move[]} */
+/** All moves of cards from columns and waste to targets that make a difference. @param {Position} position @returns {Move[]} */
 export function moves(position) {
   return ["w", ...COLUMNS].flatMap((from) => {
     const { length } = position.piles[from];
@@ -202,7 +202,7 @@ export function moves(position) {
   });
 }
 
-/** The moves that end a game in which no card is hidden and stock and waste are empty; null otherwise. @param {Position} position @returns {Move[] | null} */
+/** The moves that win a game without face-down cards, stock and waste; null for any other position. @param {Position} position @returns {Move[] | null} */
 export function finish(position) {
   const { piles, down } = position;
   if (piles.s.length || piles.w.length || COLUMNS.some((pile) => down[pile]) || isWon(position)) return null;

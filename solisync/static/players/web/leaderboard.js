@@ -1,5 +1,5 @@
 // @ts-check
-/** /leaderboard: asks to sign in; verified_board.js shows the boards to players. */
+/** /leaderboard: asks visitors to sign in. verified_board.js shows the boards to signed-in players. */
 
 import { username } from "./http.js";
 import { byId, signInPath } from "./page.js";

@@ -2,8 +2,8 @@
 /**
  * Live events (docs/live.md): one stream for all tabs of this browser.
  *
- * The tab that holds the lock reads the stream and passes its events on. A tab takes part until it has been hidden for
- * five minutes. Where there is no stream (switched off, refused, no locks on plain HTTP), pages ask now and then.
+ * The tab that holds the lock reads the stream and sends its events to the other tabs. A tab leaves when it has been
+ * hidden for five minutes. Without a stream (switched off, refused, or no locks on plain HTTP), pages poll.
  */
 
 import { ask } from "./api.js";
@@ -11,44 +11,44 @@ import { Refusal, username } from "./http.js";
 import { sleep } from "./locks.js";
 import { byId, h, sentence, signInPath } from "./page.js";
 
-/** @typedef {{event: string, data?: any, boards?: string[]}} Event an event of the stream, and the boards that it tells of */
+/** @typedef {{event: string, data?: any, boards?: string[]}} Event an event of the stream, and the boards that the stream follows */
 /** @typedef {{concerns: (event: Event) => boolean, knows: (revision: string | null) => boolean, boards: string[], heard: () => void}} Follower */
 
 const NAME = "solisync.live";
-const SILENCE_MS = 60_000; // a stream has a line every 25 s
+const SILENCE_MS = 60_000; // a stream sends a line every 25 s
 const HIDDEN_MS = 300_000;
 const RETRY_MS = 60_000;
-const PAUSE_MS = 1_000; // the least between two reads of the same
-const SPREAD_MS = 500; // a board has many readers
-const BOARDS = 3; // of one stream
+const PAUSE_MS = 1_000; // the minimum between two reads of the same data
+const SPREAD_MS = 500; // at random, because a board has many readers
+const BOARDS = 3; // the limit of one stream
 
 const channel = new BroadcastChannel(NAME);
 /** @type {Follower[]} */
 const followers = [];
-/** Ends this tab's part. @type {AbortController | null} */
+/** Ends this tab's participation. @type {AbortController | null} */
 let part = null;
 /** Ends the stream that this tab reads or is about to open. @type {AbortController | null} */
 let stream = null;
-/** The boards that this tab's stream tells of. @type {string[]} */
+/** The boards that this tab's stream follows. @type {string[]} */
 let asked = [];
-/** When this tab last heard of a stream, and of which boards that tells. */
+/** The time of the last sign of an open stream, and the boards that it follows. */
 let life = { at: -Infinity, boards: /** @type {string[]} */ ([]) };
 let open = false;
 let over = false;
 let who = username();
 
-/** Whether there is a stream that tells of certain boards. @param {string[]} [boards] */
+/** Whether there is an open stream that follows these boards. @param {string[]} [boards] */
 export const streaming = (boards = []) =>
   performance.now() - life.at < SILENCE_MS && boards.every((board) => life.boards.includes(board));
 
-/** Say what ended, as long as the page is open. @param {string} text @param {boolean} [signIn] */
+/** Show a notice that stays until the page is left. @param {string} text @param {boolean} [signIn] */
 function notice(text, signIn) {
   byId("over")?.remove();
   byId("main").prepend(h("p", { id: "over", class: "refused", role: "alert" }, text, " ",
     signIn && h("a", { href: signInPath(), class: "button" }, "Sign in")));
 }
 
-/** Take in what the stream said. @param {Event} event */
+/** Handle an event of the stream. @param {Event} event */
 function hear(event) {
   if (event.event === "over") {
     over = true;
@@ -61,14 +61,14 @@ function hear(event) {
   }
 }
 
-/** Hear something, and pass it on to the other tabs. @param {Event} event */
+/** Handle an event, and send it to the other tabs. @param {Event} event */
 function hand(event) {
   event.boards = asked;
   channel.postMessage(event);
   hear(event);
 }
 
-/** Let the stream tell of these boards too. Of more than it may, the last that were asked for. @param {string[]} boards */
+/** Let the stream follow these boards too. Above the limit, the latest requested boards count. @param {string[]} boards */
 function want(boards) {
   const missing = boards.filter((board) => !asked.includes(board));
   if (!missing.length) return open && hand({ event: "alive" });
@@ -85,7 +85,7 @@ channel.onmessage = ({ data }) => {
   else hear(data);
 };
 
-/** Read a stream to its end; returns the reason, if there was one, and when to open the next. @param {Response} answer */
+/** Read a stream to its end. Return the reason of the end, or "", and the pause before the next stream. @param {Response} answer */
 async function listen(answer) {
   const reader = /** @type {ReadableStream<any>} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -106,12 +106,12 @@ async function listen(answer) {
   }
 }
 
-/** Keep a stream open, in the one tab that does. @param {AbortSignal} signal */
+/** Keep a stream open, while this tab holds the lock. @param {AbortSignal} signal */
 async function lead(signal) {
   asked = mine().slice(-BOARDS);
   stream = new AbortController();
   channel.postMessage({ event: "who" });
-  await sleep(50); // for the answers
+  await sleep(50); // for the answers of the other tabs
   for (let wait = PAUSE_MS; !signal.aborted; ) {
     stream = new AbortController();
     const either = AbortSignal.any([signal, stream.signal]);
@@ -121,7 +121,7 @@ async function lead(signal) {
       open = true;
       const { reason, retry } = await listen(answer).finally(() => (open = false));
       if (reason === "superseded") break;
-      wait = ["stopping", "slow"].includes(reason) ? retry : PAUSE_MS; // the next answer says what has happened
+      wait = ["stopping", "slow"].includes(reason) ? retry : PAUSE_MS; // the next request shows the cause
     } catch (error) {
       if (either.aborted) continue;
       if (error instanceof Refusal && error.status) {
@@ -136,11 +136,11 @@ async function lead(signal) {
   stream = null;
 }
 
-/** Take part, if there is something to follow for a player. */
+/** Join the tabs that share a stream, if a player is signed in and the page follows something. */
 function start() {
   if (part || over || !username() || !navigator.locks || !followers.length) return;
   const { signal } = (part = new AbortController());
-  navigator.locks.request(NAME, { signal }, () => lead(signal)).catch(() => {}); // rejected if it ends before its turn
+  navigator.locks.request(NAME, { signal }, () => lead(signal)).catch(() => {}); // rejected if the tab stops before it gets the lock
 }
 
 function stop() {
@@ -149,11 +149,11 @@ function stop() {
 }
 
 /**
- * Read something again whenever it may have changed: on the events that concern it, when a stream begins, and every so
- * many seconds where no stream tells. Never while the page is hidden; then once as soon as it is seen.
+ * Call `again` whenever its data may have changed: on the events that concern it, when a stream begins, and without a
+ * stream every `every` seconds. While the page is hidden, the call waits until the page is visible.
  * @param {() => Promise<unknown>} again @param {(event: Event) => boolean} concerns
  * @param {{boards?: string[], knows?: Follower["knows"], every?: number, always?: boolean}} [more] `knows`: whether a
- *   revision of the player's progress is what was read; `always`: every so many seconds with a stream too
+ *   revision of the player's progress was read last; `always`: poll with a stream too
  */
 export function follow(again, concerns, { boards = [], knows = () => false, every = 60, always = false } = {}) {
   let busy = false;
@@ -164,7 +164,7 @@ export function follow(again, concerns, { boards = [], knows = () => false, ever
     busy = true;
     await sleep(boards.length ? Math.random() * SPREAD_MS : 0);
     stale = false;
-    await again().catch(() => {}); // what is shown stays until the next time
+    await again().catch(() => {}); // an error leaves the old content until the next event
     await sleep(PAUSE_MS);
     busy = false;
     if (stale) heard();
@@ -178,7 +178,7 @@ export function follow(again, concerns, { boards = [], knows = () => false, ever
   else channel.postMessage({ wanted: mine() });
 }
 
-/** Put newer content into an element, and the focus where it was. @param {HTMLElement} place @param {Node[]} nodes */
+/** Replace the content of an element, and keep the focus on the same control. @param {HTMLElement} place @param {Node[]} nodes */
 export function replace(place, nodes) {
   const name = (/** @type {Element} */ each) => each.id || (each.getAttribute("href") ?? each.getAttribute("aria-label"));
   const focused = place.contains(document.activeElement) ? document.activeElement : null;

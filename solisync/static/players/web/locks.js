@@ -1,17 +1,17 @@
 // @ts-check
-/** What one tab of this browser does at a time. */
+/** Work that only one tab of this browser does at a time. */
 
 import { local } from "./http.js";
 
-const LEASE_MS = 32_000; // twice what an answer may take
+const LEASE_MS = 32_000; // twice the time that an answer may take
 
 /** @param {number} milliseconds */
 export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Run something in one tab at a time. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
+/** Run `work` in one tab at a time. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
 export async function exclusively(name, work) {
   if (navigator.locks) return navigator.locks.request(name, work);
-  // There are no locks on plain HTTP; a lease in localStorage counts if it is still one's own a moment later.
+  // There are no locks on plain HTTP. A lease in localStorage counts if it is still this tab's a moment later.
   const key = `${name}.lease`;
   const me = String(Math.random());
   const lease = () => (local?.getItem(key) ?? "").split(" ");

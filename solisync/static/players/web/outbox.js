@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Sends what the journal of the player has: finished games as a push of progress, won games as uploads.
+ * Sending the player's journal: finished games as a push of progress, won games as uploads.
  *
- * A push that had no answer is sent again, the same bytes, before anything else: what was counted then is not counted
- * twice. An upload is repeated likewise; the server stores a game_id with the same bytes once.
+ * A push without an answer is sent again with the same bytes before anything else, so the server counts it once. An
+ * upload is repeated in the same way: the server stores a game_id with the same bytes once.
  */
 
 import { ask, readOwn } from "./api.js";
@@ -12,15 +12,15 @@ import { change, journalOf, journals, localTime, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { withGames } from "./progress.js";
 
-/** @typedef {{error: Refusal, until: number}} Trouble what an attempt ended with, and when the next one is due */
+/** @typedef {{error: Refusal, until: number}} Trouble the error of an attempt, and the time of the next one */
 
 const AGAIN_S = 60;
 
-/** What keeps the outbox from being empty. @type {Trouble | null} */
+/** The reason why the outbox isn't empty, or null. @type {Trouble | null} */
 export let trouble = null;
-let pulled = ""; // the player whose progress was pulled since the page was loaded
+let pulled = ""; // the player whose progress this page has pulled
 let timer = 0;
-/** @type {Set<string>} the wins that were refused since then, which would be again */
+/** @type {Set<string>} wins whose upload the server has refused, and would refuse again */
 const refusedWins = new Set();
 
 /** @param {string} body */
@@ -36,7 +36,7 @@ async function push(name, journal) {
   await take(name, (await answer.json()).merged, journal);
 }
 
-/** Have all games of the journal counted. @param {string} name */
+/** Push all games of the journal. @param {string} name */
 async function count(name) {
   const before = await mine(name);
   if (before.sent) await push(name, before);
@@ -69,16 +69,16 @@ async function upload(name) {
   }
 }
 
-/** What a refusal makes of the journal. @param {string} name @param {Refusal} error */
+/** Change the journal after a refused push or upload. @param {string} name @param {Refusal} error */
 const refused = (name, error) =>
   change((all) => {
     const journal = journalOf(all, name);
     if (error.code === "user_not_found") delete all.of[name];
-    // Nothing was stored: the next attempt begins with what the server has.
+    // The server stored nothing. The next attempt begins with a pull.
     else if (error.status === 400) Object.assign(journal, { sent: null, base: null });
   });
 
-/** Send everything, unless it must wait; what is in the way is `trouble`, of which an event "outbox" tells. */
+/** Send everything, unless it must wait. Set `trouble` to the obstacle, and dispatch the event "outbox". */
 export async function settle(forced = false) {
   const name = username();
   const waits = () => !forced && trouble && Date.now() < trouble.until;
@@ -86,7 +86,7 @@ export async function settle(forced = false) {
   clearTimeout(timer);
   if (forced) refusedWins.clear();
   await exclusively("solisync.outbox", async () => {
-    if (waits()) return; // the attempt before this one has just ended so
+    if (waits()) return; // an attempt that has just ended requires a pause
     trouble = null;
     for (const work of [upload, count]) {
       try {

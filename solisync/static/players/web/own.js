@@ -1,5 +1,5 @@
 // @ts-check
-/** /account for a player: devices, password, export and deletion; the rest is in display_name.js, standing.js, own_*.js. */
+/** /account for a signed-in player: devices, password, export, deletion. Other modules add the other parts. */
 
 import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
@@ -14,7 +14,7 @@ import { ago, byId, fill, h, table, tell } from "./page.js";
 import { signOut } from "./sign_out.js";
 import { knows, standing } from "./standing.js";
 
-/** A device in a few words. @param {string | null} agent its User-Agent */
+/** A short name of a device. @param {string | null} agent its User-Agent */
 function device(agent) {
   if (!agent) return "A game or program";
   const browser = /(Edg|OPR|Firefox|Chrome|Safari)\w*\//.exec(agent)?.[1];
@@ -54,7 +54,7 @@ const signOutOthers = () => attempt(byId("others-refused"), async () => {
   for (const { id, current } of sessions) {
     if (current) continue;
     await ask("DELETE", `/api/sessions/${id}`).catch((error) => {
-      if (error.code !== "session_not_found") throw error; // it has ended meanwhile
+      if (error.code !== "session_not_found") throw error; // that session has just ended by itself
     });
   }
   await loadDevices();
@@ -95,17 +95,17 @@ function bindForms() {
     if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "");
     await exchange("POST", "/api/session", { username: name, password: word });
     await ask("DELETE", "/api/account");
-    await exchange("DELETE", "/api/session").catch(() => {}); // there is nothing left to end but the cookie
+    await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
     await change((all) => void delete all.of[name]);
     local?.removeItem(gameKey(name));
     location.assign("/");
   }, WRONG_PASSWORD);
 }
 
-/** The player's progress. */
+/** The player's progress as elements. */
 const facts = () => standing(new Date().toISOString().slice(0, 10));
 
-/** Show all that belongs to the player. */
+/** Show the account of the signed-in player. */
 export function start() {
   byId("password-user").value = username() ?? "";
   attempt(byId("file-refused"), showAvatar);
@@ -120,5 +120,5 @@ export function start() {
 bindAvatar();
 bindForms();
 follow(async () => replace(byId("standing"), await facts()), ({ event }) => event === "progress", { knows });
-// Nothing tells of a login elsewhere, but a push from another device that it is in use.
+// No event reports a login elsewhere. A push from another device shows that it is in use.
 follow(async () => byId("devices").matches(":hover") || replace(byId("devices"), await devices()), ({ event, data }) => event === "progress" && !data.own, { always: true });

@@ -1,5 +1,5 @@
 // @ts-check
-/** The player's avatar on /account: choosing, cropping and removing it. */
+/** The player's avatar on /account: choose, crop and remove it. */
 
 import { ask, me } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";

@@ -1,12 +1,12 @@
 // @ts-check
-/** The player's recovery codes on /account: how many are left, and new ones to print or to save. */
+/** The player's recovery codes on /account: the number of unused codes, and new codes to print or save. */
 
 import { ask, readOwn } from "./api.js";
 import { field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { username } from "./http.js";
 import { ago, byId, counted, fill, h, tell } from "./page.js";
 
-/** How many codes are left, and since when. */
+/** Show the number of unused codes and when they were created. */
 export const loadCodes = () => fill(byId("codes-left"), async () => {
   const { left, created_at } = await readOwn("/api/me/recovery-codes");
   const told = left ? [`You have ${counted(left, "unused code")}, created `, ago(created_at), "."] : ["You have no codes."];
@@ -20,7 +20,7 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** New codes, which the server shows this once. @param {{codes: string[], created_at: string}} made */
+/** Show new codes, which the server returns only once. @param {{codes: string[], created_at: string}} made */
 function showCodes({ codes, created_at }) {
   const date = new Date(created_at).toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
   const about = `Recovery codes of ${username()} at ${location.host}, created on ${date}. Each works once.`;

@@ -1,5 +1,5 @@
 // @ts-check
-/** The player's own games on /account: listing and deleting them. */
+/** The player's own games on /account, to publish, hide and delete. */
 
 import { ask, readOwn } from "./api.js";
 import { attempt } from "./forms.js";
@@ -13,7 +13,7 @@ import { verdictMark } from "./replay_table.js";
 /** @type {string | null} */
 let next = null;
 
-/** Ask before a game is deleted. @param {string} question @param {string} path @param {() => void} done */
+/** Delete a game after a confirmation. @param {string} question @param {string} path @param {() => void} done */
 function askAndDelete(question, path, done) {
   const refused = h("div", { id: "game-refused" });
   const go = () => attempt(refused, async () => {
@@ -64,7 +64,7 @@ function gameRow(game) {
   return row;
 }
 
-/** Show the newest games, or further ones below. @param {boolean} further */
+/** Show the newest games, or add older ones below. @param {boolean} further */
 export async function loadGames(further) {
   const place = byId("games");
   const before = further ? [...place.querySelectorAll("tbody tr")] : [];
@@ -80,12 +80,12 @@ export async function loadGames(further) {
   });
 }
 
-/** Put the verdicts that have come into the rows of their games. */
+/** Show new verdicts in the rows of their games. */
 async function refresh() {
   const page = await readOwn("/api/me/replays?limit=20");
   for (const game of /** @type {Game[]} */ (page.replays)) {
     const row = byId("games").querySelector(`a[href="/replays/${game.id}"]`)?.closest("tr");
-    if (!row) return loadGames(false); // a new one
+    if (!row) return loadGames(false); // a new game
     row.querySelector(".mark").replaceWith(verdictMark(game.verdict));
   }
 }

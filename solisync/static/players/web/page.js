@@ -1,16 +1,16 @@
 // @ts-check
-/** What all pages share: building elements, words, errors with a way to go on, and the header. */
+/** Parts that all pages share: elements, texts, errors with a way to try again, and the header. */
 
 import { Refusal, username } from "./http.js";
 
-/** Loaded for what players see who are signed in. */
+/** Loaded only for signed-in players. */
 const api = () => import("./api.js");
 
-/** Narrow screens show rows as blocks, which are no rows to those who listen unless told so. */
+/** Narrow screens show rows as blocks. Without these roles, screen readers wouldn't treat them as rows. */
 const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
 
 /**
- * An element. Of its properties functions become listeners, and the rest attributes unless null or false.
+ * Create an element. Properties that are functions become listeners, the others attributes unless null or false.
  * @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Record<string, any>} [properties]
  * @param {(Node | string | number | null | false | undefined)[]} children @returns {HTMLElementTagNameMap[T]}
  */
@@ -24,10 +24,10 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
-/** The element of an id, which the page has. @param {string} id @returns {any} */
+/** The element with an id that the page has. @param {string} id @returns {any} */
 export const byId = (id) => document.getElementById(id);
 
-// What the browser has for languages takes a slow phone 30 ms or more when it is used for the first time.
+// The first use of Intl takes 30 ms or more on a slow phone, so short numbers do without it.
 
 /** @param {unknown} points */
 export const score = (points) => (Math.abs(Number(points)) < 1000 ? String(Number(points)) : Number(points).toLocaleString("en"));
@@ -54,7 +54,7 @@ const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60],
 ]);
 
-/** A moment as "3 hours ago", with the date as its title. @param {string} time */
+/** A time as "3 hours ago", with the date as its title. @param {string} time */
 export function ago(time) {
   const moment = new Date(time);
   const seconds = (moment.getTime() - Date.now()) / 1000;
@@ -64,7 +64,7 @@ export function ago(time) {
   return h("time", { datetime: time, title }, told);
 }
 
-/** When a game was played, as its player recorded it: a time, or a date without one. @param {string} recorded */
+/** The time of a game as its player recorded it: a date with or without a time of day. @param {string} recorded */
 export function played(recorded) {
   if (recorded.length > 10) return ago(recorded);
   const day = Date.parse(recorded);
@@ -74,7 +74,7 @@ export function played(recorded) {
   return h("time", { datetime: recorded, title }, fromNow(Math.round((days * 86_400) / size), unit));
 }
 
-/** Say in an element how much is left of a day, in UTC. @param {HTMLElement} place @param {string} date */
+/** Show in an element the remaining time of a day, in UTC. @param {HTMLElement} place @param {string} date */
 export function timeLeft(place, date) {
   const tell = () => {
     const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
@@ -86,7 +86,7 @@ export function timeLeft(place, date) {
   setInterval(tell, 30_000);
 }
 
-/** A player's initial on a colour made of the name. @param {string} name */
+/** A player's initial on a colour derived from the name. @param {string} name */
 export function initial(name) {
   const disc = h("span", { class: "initial", "aria-hidden": "true" }, [...name][0]?.toUpperCase() ?? "");
   const hue = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
@@ -94,16 +94,16 @@ export function initial(name) {
   return disc;
 }
 
-/** A line for those who do not see the page change. @param {string} text */
+/** Announce a line to screen readers. @param {string} text */
 export function say(text) {
   const region = byId("said");
   region.classList.remove("toast");
-  region.textContent = region.textContent === text ? `${text}\u00a0` : text; // the same words are not said twice
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text; // screen readers skip a text that doesn't change
 }
 
 let toast = 0;
 
-/** Tell everybody what has been done: a line that is said, and seen for some seconds. @param {string} text */
+/** Announce a success to screen readers, and show it for some seconds. @param {string} text */
 export function tell(text) {
   say(text);
   clearTimeout(toast);
@@ -112,7 +112,7 @@ export function tell(text) {
 }
 
 /**
- * Tell in `place` what went wrong, with a button to try again as soon as that makes sense.
+ * Show an error in `place`, with a button to try again, or after a 401 a link to sign in.
  * @param {HTMLElement} place @param {unknown} error @param {() => void} again
  */
 export function refuse(place, error, again) {
@@ -125,7 +125,7 @@ export function refuse(place, error, again) {
   else told.append(button);
 }
 
-/** What errors say to players, by code. */
+/** Texts of errors by their codes. */
 const ERRORS = /** @type {Record<string, string>} */ ({
   rate_limited: "Too many attempts. Please wait a moment.",
   unavailable: "The service is busy or restarting. Please try again.",
@@ -136,11 +136,11 @@ const ERRORS = /** @type {Record<string, string>} */ ({
   replay_not_found: "This replay has been deleted.",
 });
 
-/** What an error says, as a sentence: by its code, or else in the server's words. @param {Refusal} error */
+/** The text of an error by its code, or else the server's text as a sentence. @param {Refusal} error */
 export const sentence = ({ code, message }) =>
   ERRORS[code] ?? message[0].toUpperCase() + message.slice(1).replace(/[^.!?]$/, "$&.");
 
-/** @param {number} seconds @param {HTMLElement} told @param {HTMLButtonElement} button */
+/** Disable a button for some seconds, and count down on it. @param {number} seconds @param {HTMLElement} told @param {HTMLButtonElement} button */
 export function countDown(seconds, told, button) {
   const text = button.textContent;
   const end = Date.now() + seconds * 1000;
@@ -154,11 +154,11 @@ export function countDown(seconds, told, button) {
   tick();
 }
 
-/** Where to sign in, and come back from. */
+/** The path to sign in and then return to this page. */
 export const signInPath = () => `/account?next=${encodeURIComponent(location.pathname + location.search)}`;
 
 /**
- * Fill `place` with what `load` makes; what fails says so there and can be tried again.
+ * Fill `place` with the nodes that `load` returns, or show its error there with a way to try again.
  * @param {HTMLElement} place @param {() => Promise<(Node | string)[]>} load
  */
 export async function fill(place, load) {
@@ -172,21 +172,21 @@ export async function fill(place, load) {
   }
 }
 
-/** A table; of `links`, the link in a row is that of the whole row. @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
+/** A table. With `links`, the link in a row works on the whole row. @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
 export function table(caption, heads, rows, links = false) {
   const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
   return h("table", { class: links && "rows" }, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
-/** An avatar as an element; needs the player's token unless avatars are public here. @param {string} path @param {string} alt */
+/** An avatar as an element. The request needs the player's token unless avatars are public. @param {string} path @param {string} alt */
 export async function avatar(path, alt) {
   if (document.body.dataset.avatars) return h("img", { src: path, alt, class: "avatar" });
   const { ask } = await api();
-  const bytes = await (await ask("GET", path)).blob(); // the route wants a token, which an img can't send
+  const bytes = await (await ask("GET", path)).blob(); // an img can't send the token that the route requires
   return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
 }
 
-/** A player's avatar, where it may be seen, and until then the initial. @param {string} name @param {Promise<string | null>} path */
+/** A player's initial, and then the avatar if there is one that the visitor may see. @param {string} name @param {Promise<string | null>} path */
 export function face(name, path) {
   const place = h("span", { class: "face" }, initial(name));
   path.then(async (path) => {
@@ -195,7 +195,7 @@ export function face(name, path) {
   return place;
 }
 
-/** Show in the header if somebody is signed in. */
+/** Show the signed-in player, or "Sign in", in the header. */
 function header() {
   const name = username();
   byId("me").replaceChildren(...(name ? [face(name, api().then(({ me }) => me()).then(({ avatar_url: path }) => path)), name] : ["Sign in"]));

@@ -1,5 +1,5 @@
 // @ts-check
-/** /play: one game after the other, with its clock, its settings, and what this browser keeps of it. */
+/** /play: games one after the other, with clock, settings, and the saved game of this browser. */
 
 import { inWords, named, place } from "./board.js";
 import { claim, Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
@@ -20,19 +20,19 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
 const form = /** @type {HTMLFormElement} */ (byId("settings"));
-/** What follows the end of a game. Loaded, like all that the first cards don't need, as soon as they are there. */
+/** The module for finished games. It loads after the first cards, like all that they don't need. */
 const results = () => import("./results.js");
 
 /** @type {Game} */
 let game;
-/** @type {import("./seat.js").Seat | undefined} whether this tab plays */
+/** @type {import("./seat.js").Seat | undefined} the seat; `taken` if this tab plays */
 let seat;
 /** @type {typeof import("./hints.js") | undefined} */
 let advice;
 let hinted = 0;
 let ticked = performance.now();
 
-/** A notice above the board, with what can be done about it. @param {string} text @param {Record<string, () => void>} [actions] */
+/** Show a notice above the board, with buttons for actions. @param {string} text @param {Record<string, () => void>} [actions] */
 function notice(text, actions = {}) {
   const buttons = Object.entries(actions).map(([label, click]) => h("button", { type: "button", click }, label));
   byId("notice").replaceChildren(...(text ? [h("div", { class: "bar", role: "status" }, h("p", {}, text), ...buttons)] : []));
@@ -40,7 +40,7 @@ function notice(text, actions = {}) {
 
 // The game
 
-/** Show the game as it is. @param {number} flight @param {string} [pile] where the focus goes */
+/** Show the game, and return whether it is stuck. @param {number} flight @param {string} [pile] the pile that gets the focus */
 function show(flight, pile) {
   table.show(game.position, game.draw, calm.matches || document.hidden ? 0 : flight, pile);
   const stuck = !game.won && Boolean(advice?.isStuck(game.position, game.draw, game.before));
@@ -61,7 +61,7 @@ function showTime() {
   byId("time").textContent = clock(Math.floor(game.milliseconds / 1000));
 }
 
-/** Keep the game, and say what has happened. @param {import("./board.js").Step} step @param {number} before the score until then @param {string} pile */
+/** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
 function done(step, before, pile) {
   const stuck = show(FLIGHT_MS, pile);
   if (!keepGame(game)) notice("This browser can’t save your game.");
@@ -89,7 +89,7 @@ function hint() {
   if (!advice || byId("hint").disabled) return say("No hint available");
   const found = advice.hints(game.position, game.draw, game.before);
   const shown = found[hinted % found.length];
-  if (!shown) return tell("Hint: undo the last move"); // the way on leads back
+  if (!shown) return tell("Hint: undo the last move"); // every way forward begins with an undo
   hinted += 1;
   table.hint(shown);
   const { piles } = game.position;
@@ -97,7 +97,7 @@ function hint() {
   say(`Hint: ${named(/** @type {number} */ (piles[shown.from].at(-shown.count)))} to ${place(shown.to)}`);
 }
 
-/** Move all cards home, one after the other, unless something else is done meanwhile. */
+/** Move all cards to the foundations, one after the other, until the player does something else. */
 function finishing() {
   const next = finish(game.position)?.[0];
   if (!next) return;
@@ -108,7 +108,7 @@ function finishing() {
   else setTimeout(goOn, FINISH_MS);
 }
 
-/** The clock runs from the first move on while the game can be seen, and does not jump when the machine has slept. */
+/** Run the clock after the first move while the page is visible. It doesn't jump after the computer has slept. */
 function tick() {
   const now = performance.now();
   const runs = game?.record.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
@@ -122,7 +122,7 @@ function tick() {
 
 // From one game to the next
 
-/** Say which deal it is. */
+/** Describe the deal. */
 function describe() {
   const { seed, draw, day } = game;
   const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
@@ -132,7 +132,7 @@ function describe() {
   byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}.`;
 }
 
-/** Begin or take up a game. @param {Game} next */
+/** Begin or resume a game. @param {Game} next */
 function begin(next) {
   game = next;
   claim(game);
@@ -143,13 +143,13 @@ function begin(next) {
   describe();
   byId("deal-facts").append(" This page’s address links to it.");
   history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
-  setTimeout(async () => { // when the cards are there
+  setTimeout(async () => { // after the cards are shown
     const { opened } = await results();
     if (!(await opened(next)) && game === next) newDeal();
   });
 }
 
-/** Whether the game may be left; a game with moves is asked for, and counts as lost. */
+/** Whether the player leaves the game. A game with moves counts as lost, so the page asks first. */
 async function left() {
   if (!game || game.won || !game.moves) return true;
   const dialog = /** @type {HTMLDialogElement} */ (byId("leave"));
@@ -165,13 +165,13 @@ async function left() {
 /** @param {Wanted} wanted */
 const deal = ({ seed, draw, day }) => begin(new Game(seed, draw, day));
 
-/** A new deal; one that can be won, if the player wants that. */
+/** Begin a new deal, a winnable one if the settings ask for it. */
 async function newDeal() {
   const { draw } = chosen;
   if (!chosen.winnable) return deal({ seed: newSeed(), draw, day: null });
   const stop = new AbortController();
   notice("Looking for a deal that can be won …", { "Deal now": () => stop.abort() });
-  const { winnableSeed } = await import("./solver.js").catch(() => ({ winnableSeed: newSeed })); // without a network
+  const { winnableSeed } = await import("./solver.js").catch(() => ({ winnableSeed: newSeed })); // offline, any deal
   const seed = await winnableSeed(draw, stop.signal);
   notice("");
   deal({ seed, draw, day: null });
@@ -182,7 +182,7 @@ async function again() {
   if (await left()) deal({ seed, draw, day });
 }
 
-/** The deal that an address asks for; null if it asks for none, or for none that there is. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
+/** The deal that the address names, or null if it names none or an invalid one. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
 async function linked(query) {
   const words = new Map(/** @type {[string | null, 1 | 3][]} */ ([["one", 1], ["three", 3]]));
   const draw = query.has("draw3") ? 3 : words.get(query.get("draw")) ?? chosen.draw;
@@ -197,32 +197,32 @@ async function linked(query) {
   return seed ? { seed, draw, day: null } : null;
 }
 
-/** Take up the game that was kept, or the deal of an address. */
+/** Resume the saved game, or begin the deal of the address. */
 async function open(query = new URLSearchParams(location.search)) {
   const kept = keptGame();
   let wanted = null;
   try {
     wanted = await linked(query);
   } catch (error) {
-    refuse(byId("notice"), error, () => (notice(""), open(query))); // the address is another one by then
+    refuse(byId("notice"), error, () => (notice(""), open(query))); // the query is passed because the address has changed by then
     byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
   }
   const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
-  if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // if the page was left before it was
+  if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // in case the page was left before the win was entered
   else if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();
   else if (await left()) deal(wanted);
 }
 
-/** Another tab plays. */
+/** Disable the game because another tab plays. */
 function setAside() {
   byId("board").inert = true;
   byId("undo").disabled = byId("hint").disabled = true;
   notice("This game is open in another tab.", { "Play here": async () => (await seat?.take(true), notice(""), open()) });
 }
 
-/** A game stays with its player, unless the session has ended by itself: then the player is still here. */
+/** A change of player ends the game on this page. A session that expired doesn't: its player is still here. */
 addEventListener("session", (event) => {
   const ended = /** @type {CustomEvent} */ (event).detail && !username();
   if (!game?.player || game.player === username() || ended) return;
@@ -255,7 +255,7 @@ form.onchange = () => {
 };
 form.onsubmit = (event) => event.preventDefault();
 
-/** The board as text, for those who want all of it at once. */
+/** Show the whole board as text. */
 function readBoard() {
   const place = byId("read-out");
   const lines = Object.values(table.board.lists).map((list) => h("p", {}, list.getAttribute("aria-label")));
@@ -288,7 +288,7 @@ setInterval(tick, TICK_MS);
 for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
 if (!local) notice("This browser can’t save your game.");
-// The cards come first: of the game that was kept, which another tab may be playing, or of a new one.
+// Show cards first, of the saved game or of a new one, even if another tab plays.
 const kept = keptGame();
 if (kept) {
   game = kept;
@@ -303,7 +303,7 @@ if (!(await seat.take(false))) setAside();
 else if (kept) await open();
 else {
   byId("board").inert = false;
-  show(0); // with hints
+  show(0); // again, now with hints
 }
 byId("board").removeAttribute("aria-busy");
 results().then(({ start }) => start({ again, deal: actions.new }), () => {});

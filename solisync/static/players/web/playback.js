@@ -1,5 +1,5 @@
 // @ts-check
-/** The player of a timeline: steps, seeks, plays, and says what happens in words. */
+/** The player of a timeline: it steps, seeks and plays, and announces each move in words. */
 
 import { Board, inWords, positions } from "./board.js";
 import { gestures } from "./gestures.js";
@@ -8,16 +8,16 @@ import { byId, counted, h, say } from "./page.js";
 
 /** @typedef {import("./board.js").Step} Step */
 
-const MOVE_MS = 900; // how long a move takes at speed 1
+const MOVE_MS = 900; // duration of a move at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const SPEED = "solisync.speed";
-const CALM_MS = 1000; // the least for those who want less motion
+const CALM_MS = 1000; // the minimum for users who prefer reduced motion
 
-/** Plays a timeline in the elements of the page. */
+/** A player in the elements of the page. */
 export class Player {
   /**
    * @param {import("./board.js").Timeline} timeline @param {number} first the move to open at
-   * @param {(move: number) => void} rested called when the position has come to rest
+   * @param {(move: number) => void} rested called when the player has stopped at a move
    */
   constructor(timeline, first, rested) {
     this.positions = positions(timeline);
@@ -58,7 +58,7 @@ export class Player {
     this.transcript.replaceChildren(...this.texts.map(item));
   }
 
-  /** The score after each move; a click goes there. */
+  /** Draw the score after each move. A click goes to that move. */
   #drawCurve() {
     const curve = byId("curve");
     const most = Math.max(...this.steps.map(({ score }) => score), 1);
@@ -82,7 +82,7 @@ export class Player {
     gestures(byId("board"), (by) => this.go(this.move + by));
     this.seek.oninput = () => {
       this.pause();
-      this.show(Number(this.seek.value)); // which speaks for itself
+      this.show(Number(this.seek.value)); // the slider announces itself
     };
     this.speed = byId("speed");
     this.speed.value = local?.getItem(SPEED) ?? "1×";
@@ -93,7 +93,7 @@ export class Player {
     document.addEventListener("visibilitychange", () => (this.due = 0));
   }
 
-  /** Keys, while the player has focus. @param {KeyboardEvent} event @param {Record<string, () => void>} actions */
+  /** Handle a key while the player has focus. @param {KeyboardEvent} event @param {Record<string, () => void>} actions */
   #key(event, actions) {
     const { tagName } = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.altKey || event.metaKey || tagName === "SELECT") return;
@@ -110,7 +110,7 @@ export class Player {
     action();
   }
 
-  /** Offer no speed that has no effect. */
+  /** With reduced motion, disable speeds that have no effect. */
   #limitSpeed() {
     byId("calm").hidden = !this.calm.matches;
     [...this.speed.options].forEach((option, index) => (option.disabled = this.calm.matches && SPEEDS[index] > 1));
@@ -125,7 +125,7 @@ export class Player {
     say(`Speed ${this.speed.value}`);
   }
 
-  /** Go to a move and say it. @param {number} move */
+  /** Go to a move and announce it. @param {number} move */
   go(move) {
     this.pause();
     this.show(Math.min(Math.max(move, 0), this.end));
@@ -168,7 +168,7 @@ export class Player {
     return this.calm.matches ? Math.max(pace, CALM_MS) : pace;
   }
 
-  /** One frame; there are none while the page is hidden. @param {number} now */
+  /** One frame of playing. Browsers call it only while the page is visible. @param {number} now */
   #tick(now) {
     if (!this.playing) return;
     if (!this.due) this.due = now + this.#pace / 2;
@@ -183,14 +183,14 @@ export class Player {
     } else requestAnimationFrame((later) => this.#tick(later));
   }
 
-  /** On a win, the cards on the foundations rise one after the other. */
+  /** Let the cards on the foundations rise one after the other, after a win. */
   #wave() {
     if (this.calm.matches) return;
     byId("board").querySelectorAll(".foundation li:last-child").forEach((/** @type {Element} */ card, /** @type {number} */ at) =>
       card.animate([{}, { translate: "0 -14%", rotate: "4deg" }, {}], { duration: 600, delay: at * 150, iterations: 2, easing: "ease-in-out" }));
   }
 
-  /** Show the position after a move; one step away from the last one, its cards fly. @param {number} move */
+  /** Show the position after a move. Cards fly if it is one step from the last position. @param {number} move */
   show(move) {
     const near = Math.abs(move - this.move) === 1 && !this.calm.matches && !document.hidden;
     this.board.show(this.positions[move], near ? Math.min(this.#pace * 0.6, 260) : 0);

@@ -1,5 +1,5 @@
 // @ts-check
-/** /players/<name>: a player's public games; the newest are in the page, older ones are loaded below them. */
+/** /players/<name>: a player's public games. The newest are in the HTML; the script loads older ones below them. */
 
 import { read } from "./api.js";
 import { attempt } from "./forms.js";

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What a finished game changes in a player's progress, by the rules of the desktop game. Achievements are left to that
- * game, which grants them; a push leaves those alone that it doesn't name differently.
+ * The effect of a finished game on a player's progress, by the rules of the desktop game. Only the desktop game grants
+ * achievements; pushes from here send them back unchanged.
  */
 
 /**
@@ -10,13 +10,13 @@
  *   a finished game; `at` is the local time with its offset
  */
 
-const NOBODY = "00000000-0000-0000-0000-000000000000"; // who pushes: answers have the form that was pushed last
+const NOBODY = "00000000-0000-0000-0000-000000000000"; // the nil UUID, because pages don't know the player's id
 const DAY_MS = 86_400_000;
 const HISTORY_DAYS = 365;
 const XP = { win: 50, fast: 50, fastSeconds: 120, fastLeast: 10, noUndo: 25, daily: 100, weekly: 75 };
 const BONUS = 700_000; // points of a win in one second
 
-/** The goals of a week: how often, and which wins count. @type {[string, number, (game: Finished) => boolean][]} */
+/** The goals of a week: name, number of wins, and which wins count. @type {[string, number, (game: Finished) => boolean][]} */
 const WEEKLY = [
   ["weekly_5_wins", 5, () => true],
   ["weekly_3_no_undo", 3, ({ undone }) => !undone],
@@ -25,7 +25,7 @@ const WEEKLY = [
   ["weekly_draw_three", 1, ({ draw }) => draw === 3],
 ];
 
-/** The fields of stats and progress that are known here; the server keeps all others. */
+/** The fields of stats and progress that this script knows. The server keeps all others. */
 const STATS = [
   "games_played", "games_won", "games_lost", "win_streak_current", "win_streak_best", "avg_time_seconds", "fastest_win_seconds",
   "lifetime_score", "best_single_score", "draw_one_wins", "draw_three_wins", "classic_best_score", "classic_fastest_win_seconds",
@@ -41,19 +41,19 @@ const ACHIEVEMENT = ["id", "unlocked", "unlock_date", "reward_granted"];
 /** @param {any} fields @param {string[]} names */
 const only = (fields, names) => Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : [])));
 
-/** Whether a win meets the goal of its day; a goal of points counts the time bonus. @param {Day} day @param {number} score @param {number} seconds */
+/** Whether a win meets the goal of its day. A goal in points includes the time bonus. @param {Day} day @param {number} score @param {number} seconds */
 export function meets({ target_score: target, max_time_secs: most }, score, seconds) {
   if (most !== null) return seconds <= most;
   return target === null || score + Math.floor(BONUS / Math.max(1, seconds)) >= target;
 }
 
-/** The level that experience gives. @param {number} xp */
+/** The level for a number of experience points. @param {number} xp */
 export const levelOf = (xp) => (xp < 5000 ? Math.floor(xp / 500) : 10 + Math.floor((xp - 5000) / 1000));
 
 /** The ISO week of a local date, as 2026-W47. @param {string} date */
 export function weekOf(date) {
   const day = new Date(`${date.slice(0, 10)}T00:00:00Z`);
-  day.setUTCDate(day.getUTCDate() + 4 - (day.getUTCDay() || 7)); // the Thursday of that week has its year
+  day.setUTCDate(day.getUTCDate() + 4 - (day.getUTCDay() || 7)); // the Thursday of a week decides its year
   const year = day.getUTCFullYear();
   const week = 1 + Math.floor((day.getTime() - Date.UTC(year, 0, 1)) / (7 * DAY_MS));
   return `${year}-W${String(week).padStart(2, "0")}`;
@@ -67,7 +67,7 @@ function count(stats, { won, score, seconds, draw }) {
     stats.win_streak_current = 0;
     return;
   }
-  const least = (/** @type {number} */ best) => (best ? Math.min(best, seconds) : seconds); // 0: there is none yet
+  const least = (/** @type {number} */ best) => (best ? Math.min(best, seconds) : seconds); // 0 if there is none yet
   stats.avg_time_seconds = Math.floor((stats.avg_time_seconds * stats.games_won + seconds) / (stats.games_won + 1));
   stats.games_won += 1;
   stats.win_streak_current += 1;
@@ -92,7 +92,7 @@ function meetDaily(progress, { day, score, seconds }) {
   const last = progress.daily_challenge_last_completed;
   if (!day || !meets(day, score, seconds) || last === day.date || history.includes(day.date)) return;
   progress.daily_challenge_history = [...history, day.date].sort().slice(-HISTORY_DAYS);
-  if (last && day.date < last) return; // a win that comes late does not end a streak
+  if (last && day.date < last) return; // a late win doesn't end a streak
   const before = new Date(Date.parse(day.date) - DAY_MS).toISOString().slice(0, 10);
   progress.daily_challenge_streak = last === before ? progress.daily_challenge_streak + 1 : 1;
   progress.daily_challenge_longest_streak = Math.max(progress.daily_challenge_longest_streak ?? 0, progress.daily_challenge_streak);
@@ -104,7 +104,7 @@ function meetDaily(progress, { day, score, seconds }) {
 function meetWeekly(progress, game) {
   const week = weekOf(game.at);
   const known = progress.weekly_goal_week_iso ?? "";
-  if (week < known) return; // a win that comes late
+  if (week < known) return; // a late win
   if (week > known) progress.weekly_goal_progress = {};
   progress.weekly_goal_week_iso = week;
   for (const [name, times, counts] of WEEKLY) {
@@ -115,7 +115,7 @@ function meetWeekly(progress, game) {
   }
 }
 
-/** The payload to push: the last answer's, with these games. @param {any} base @param {Finished[]} games @param {string} now */
+/** The payload to push: the last answer with these games added. @param {any} base @param {Finished[]} games @param {string} now */
 export function withGames(base, games, now) {
   const { stats, progress, achievements } = structuredClone(base);
   for (const game of games) {

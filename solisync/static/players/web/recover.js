@@ -1,5 +1,5 @@
 // @ts-check
-/** The form on /account for a player who has forgotten the password, and has a recovery code. */
+/** The form on /account to replace a forgotten password with a recovery code. */
 
 import { exchange } from "./api.js";
 import { field, reveal, stack, submits } from "./forms.js";

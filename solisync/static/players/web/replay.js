@@ -1,5 +1,5 @@
 // @ts-check
-/** /replays/<id>: who won how, the game to watch, and what its owner can do with it. */
+/** /replays/<id>: the result, the game to watch, other wins of the deal, and the owner's actions. */
 
 import { ask, me, read, readOwn } from "./api.js";
 import { local, own as kept, Refusal, username } from "./http.js";
@@ -11,7 +11,7 @@ const COLOURS = "solisync.colours";
 const CHECKED = "solisync.checked";
 const path = `/api/replays/${replay.id}`;
 
-/** Show the verdict if there is one by now: the page as the server makes it has it in words. */
+/** Reload the page if there is a verdict now: the server's HTML has its text. */
 async function look() {
   const { status } = await read(`${path}/verdict`).catch(() => verdict);
   if (status === "pending") return;
@@ -19,10 +19,10 @@ async function look() {
   location.reload();
 }
 
-/** Whether live events tell the verdict. */
+/** Whether live events report the verdict. */
 let told = () => false;
 
-/** Look again while a game is being checked, ever less often. @param {number} seconds */
+/** Ask for the verdict less and less often, until the page reloads. @param {number} seconds */
 function waitForVerdict(seconds) {
   setTimeout(async () => {
     if (!told()) await look();
@@ -30,7 +30,7 @@ function waitForVerdict(seconds) {
   }, seconds * 1000);
 }
 
-/** Hear of the verdict at once, as the one who uploaded the game. */
+/** Follow live events for the verdict if the signed-in player has uploaded the game. */
 async function hearVerdict() {
   if (!username() || (await me()).username !== replay.username) return;
   const { follow, streaming } = await import("./live.js");
@@ -38,7 +38,7 @@ async function hearVerdict() {
   follow(look, ({ event, data }) => event === "verdict" && data.replay_id === replay.id);
 }
 
-/** Load and open the player. */
+/** Load the timeline and start playback. */
 async function open() {
   const place = byId("player");
   place.setAttribute("aria-busy", "true");
@@ -61,10 +61,10 @@ async function open() {
 let player;
 let later = 0;
 
-/** The address of the page at a move. @param {number} move */
+/** The address of this page at a move. @param {number} move */
 const address = (move) => location.pathname + (move ? `?move=${move}` : "");
 
-/** Keep the move in the address. Browsers allow that only so often. @param {number} move */
+/** Store the move in the address, with a delay because browsers limit how often. @param {number} move */
 function remember(move) {
   clearTimeout(later);
   later = setTimeout(() => history.replaceState(null, "", address(move)), 200);
@@ -76,14 +76,14 @@ async function copyLink() {
     await navigator.clipboard.writeText(link);
     tell(player?.move ? `Link to move ${player.move} copied.` : "Link copied.");
   } catch {
-    // on plain HTTP there is no clipboard
+    // plain HTTP has no clipboard
     const field = h("input", { value: link, readonly: true, "aria-label": "Link" });
     byId("copied").replaceChildren(field);
     field.select();
   }
 }
 
-/** Other wins of this deal, which players see who are signed in. */
+/** Show other wins of this deal to signed-in players. */
 async function others() {
   const place = byId("others");
   if (replay.deal === null) return;
@@ -98,7 +98,7 @@ async function others() {
   });
 }
 
-/** What its owner can do. */
+/** Show the owner's actions. */
 async function own() {
   const place = byId("own");
   place.hidden = !username() || (await me()).username !== replay.username;
@@ -129,7 +129,7 @@ async function own() {
 }
 
 byId("played").replaceChildren(played(replay.recorded_at));
-own().catch(() => {}); // who can't be told apart from others gets what others get
+own().catch(() => {}); // an error leaves the page of a visitor
 byId("copy").onclick = copyLink;
 byId("help-open").onclick = () => byId("help").showModal();
 const colours = byId("colours");

@@ -1,14 +1,14 @@
 // @ts-check
-/** Lists of replays, and what is known of each. */
+/** Tables of replays, and the marks of their verdicts. */
 
 import { clock, h, initial, played, score, table, words } from "./page.js";
 
 const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
 
-/** What is known of a replay's score, in a word or two. @param {string} verdict */
+/** The mark of a verdict. @param {string} verdict */
 export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
 
-/** The table of some replays. @param {any[]} replays @param {string | null} [today] today's deal */
+/** A table of replays. @param {any[]} replays @param {string | null} [today] today's deal */
 export function replayTable(replays, today = null) {
   const row = (/** @type {any} */ replay) =>
     h("tr", {},

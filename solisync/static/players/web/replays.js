@@ -1,5 +1,5 @@
 // @ts-check
-/** /replays: the newest 50 verified games, or all, by mode and draw mode. */
+/** /replays: the newest 50 verified games, or 50 of all verdicts, filtered by mode and draw mode. */
 
 import { read } from "./api.js";
 import { Refusal } from "./http.js";
@@ -13,7 +13,7 @@ let replays = [];
 /** @type {string} */
 let today;
 
-/** Those that the form asks for. */
+/** The replays that match the filters. */
 function chosen() {
   const { mode, draw } = Object.fromEntries(new FormData(form));
   return replays.filter((replay) => (!mode || replay.mode === mode) && (!draw || replay.draw_mode === draw));
@@ -31,7 +31,7 @@ const load = () => fill(list, async () => {
     const [newest, { seed }] = await Promise.all([
       read(`/api/replays/recent?limit=50${wanted ? "" : "&verdict=verified"}`), read("/api/daily-challenge"),
     ]);
-    if (wanted !== form.check.value) continue; // chosen anew meanwhile
+    if (wanted !== form.check.value) continue; // the choice changed during the request
     replays = newest;
     today = String(seed);
     return [table()];

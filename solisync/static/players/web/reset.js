@@ -1,5 +1,5 @@
 // @ts-check
-/** /reset#<token>: a new password for whoever has a reset link. What follows # is sent in no address. */
+/** /reset#<token>: a new password for the holder of a reset link. Browsers don't send the part after #. */
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
@@ -14,7 +14,7 @@ function show() {
 
 submits(form, async () => {
   await exchange("POST", "/api/session/reset", { token: location.hash.slice(1), new_password: form.new_password.value });
-  location.replace("/account"); // so that no way back leads to the link
+  location.replace("/account"); // replace, so that Back doesn't lead to the link
 }, "This link has been used, has expired, or was replaced by a newer one.");
 addEventListener("hashchange", show);
 show();

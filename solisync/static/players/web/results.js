@@ -1,5 +1,5 @@
 // @ts-check
-/** What comes of finished games: the journal, the upload, its verdict and rank; what was played signed out. */
+/** Finished games on /play: journal, upload, verdict and rank, and games that were played signed out. */
 
 import { read, readOwn } from "./api.js";
 import { Refusal, username } from "./http.js";
@@ -16,12 +16,12 @@ const NAMELESS = " to appear on the boards.";
 let game;
 /** @type {Record<string, () => void>} */
 let next = {};
-/** @type {any} the verdict on the upload of this game, or with `error` why it could not be read */
+/** @type {any} the verdict on the upload of this game, or with `error` the reason why it is unknown */
 let verdict = null;
 let rank = "";
 /** Ask for the verdict now. */
 let ask = () => {};
-/** @type {Set<string>} what this page listens for */
+/** @type {Set<string>} the events that this page follows */
 const followed = new Set();
 
 /** Enter a finished game, and send it. @param {Game} game @param {boolean} won */
@@ -33,7 +33,7 @@ export async function entered(game, won) {
   await sent();
 }
 
-/** Send what the journal has, if somebody is signed in. */
+/** Send the journal if a player is signed in. */
 async function sent() {
   if (!username()) return render();
   const { settle } = await outbox();
@@ -41,14 +41,14 @@ async function sent() {
   render();
 }
 
-/** A game was won just now. @param {Game} game */
+/** Show and enter a game that was just won. @param {Game} game */
 export async function won(game) {
   showWin(game);
   byId("won-heading").focus();
   await entered(game, true);
 }
 
-/** A game was begun, or taken up again. False: it has been left already, just before the page was. @param {Game} begun */
+/** Handle a new or resumed game. Return false if it has already been left, just before the page was. @param {Game} begun */
 export async function opened(begun) {
   if (!begun.won && (await journals()).known.includes(begun.id)) return false;
   game = begun;
@@ -58,7 +58,7 @@ export async function opened(begun) {
   followDay();
   if (!game.won) return true;
   showWin(game);
-  await entered(game, true); // if the page was left before it was
+  await entered(game, true); // in case the page was left before the win was entered
   return true;
 }
 
@@ -74,7 +74,7 @@ function showWin(shown) {
 
 const signIn = (/** @type {string} */ text) => h("a", { href: "/account?next=/play", class: "button main" }, text);
 
-/** Where a win is that has not been uploaded. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+/** The state of a win that is not uploaded. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
 function whereKept(all, trouble) {
   const name = username();
   const owner = Object.keys(all.of).find((each) => all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id));
@@ -94,7 +94,7 @@ function verdictInWords() {
   return status === "verified" ? "✓ Verified: these moves win this deal with exactly this score." : "The check could not confirm this game.";
 }
 
-/** How the upload of this game stands. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+/** The state of the upload of this game. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
 function uploadOf(all, trouble) {
   const replay = all.uploaded[game.id];
   if (!replay) return whereKept(all, trouble).map((told) => told && h("p", {}, told));
@@ -103,7 +103,7 @@ function uploadOf(all, trouble) {
   return [h("p", {}, verdictInWords()), rank && h("p", {}, choose, rank)];
 }
 
-/** What the player has reached, as far as the server has answered. @param {any} all */
+/** The player's progress from the server's last answer. @param {any} all */
 function progressOf(all) {
   const journal = username() && all.of[username() ?? ""];
   if (!journal?.base || journal.games.length) return "";
@@ -112,7 +112,7 @@ function progressOf(all) {
   return h("p", {}, `${counted(stats.games_won, "win")} of ${counted(stats.games_played, "game")}, level ${progress.level}${row}.`);
 }
 
-/** Put content into a place unless it says the same already: what is pressed must not be replaced. @param {string} id @param {(Node | string | false)[]} content */
+/** Put content into a place unless its text is the same, so that a button isn't replaced while it is pressed. @param {string} id @param {(Node | string | false)[]} content */
 function put(id, content) {
   const frame = h("div", {}, ...content);
   const place = byId(id);
@@ -123,7 +123,7 @@ function put(id, content) {
 }
 
 let rendered = Promise.resolve();
-/** Show how things stand, one time after the other, so that the last one is the newest. */
+/** Show the current state. Calls run one after the other, so the last one shows the newest state. */
 const render = () => (rendered = rendered.then(show, show));
 
 async function show() {
@@ -144,7 +144,7 @@ async function show() {
   renderOutbox(all, trouble);
 }
 
-/** Share a link by what the device has for that, or else copy it. @param {string} path */
+/** Share a link with the device's own dialog, or else copy it. @param {string} path */
 async function share(path) {
   const url = new URL(path, location.href).href;
   try {
@@ -152,14 +152,14 @@ async function share(path) {
     await navigator.clipboard.writeText(url);
     tell("Link copied.");
   } catch (error) {
-    if (error.name === "AbortError") return; // the player has thought better of it
+    if (error.name === "AbortError") return; // the player has cancelled
     const field = h("input", { value: url, readonly: true, "aria-label": "Link" }); // plain HTTP has no clipboard
     byId("won-next").append(field);
     field.select();
   }
 }
 
-/** What waits to be sent, or to be given to the player. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
+/** Show unsent games, and the offer to add signed-out games. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
 function renderOutbox(all, trouble) {
   const name = username();
   const guest = journalOf(all, GUEST);
@@ -197,7 +197,7 @@ function waiting(error, wins, games) {
   return h("p", {}, error.status ? `${waits} ${sentence(error)} ` : `Not connected: ${waits}`, full);
 }
 
-/** Hear of something once it happens, if somebody is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */
+/** Follow live events if a player is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */
 async function hear(name, again, concerns, more) {
   if (!username() || followed.has(name)) return;
   followed.add(name);
@@ -205,13 +205,13 @@ async function hear(name, again, concerns, more) {
   follow(again, concerns, more);
 }
 
-/** Hear of changes of the board of the day. */
+/** Follow changes of the board of the day. */
 function followDay() {
   const board = `daily/${game.day?.date}`;
   if (game.day) hear(board, showDay, ({ data }) => data?.board === board, { boards: [board] }).catch(() => {});
 }
 
-/** Ask for the verdict as soon as there is one, and until then ever less often, but not before the server wants to be asked; then for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
+/** Ask for the verdict when an event reports one, and otherwise less and less often, but never within Retry-After. Then ask for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
 async function judge(judged, replay, seconds) {
   verdict = { status: "pending" };
   hear("verdict", async () => ask(), ({ event }) => event === "verdict").catch(() => {});
@@ -238,7 +238,7 @@ async function judge(judged, replay, seconds) {
   showDay();
 }
 
-/** Where the game is on the board of its day or its deal. @param {string} replay */
+/** The place of the game on the board of its day or its deal, as a sentence. @param {string} replay */
 async function rankOf(replay) {
   const { day, seed, draw } = game;
   const board = day ? `daily/${day.date}` : `deals/${seed}/${draw === 3 ? "DrawThree" : "DrawOne"}`;
@@ -251,7 +251,7 @@ async function rankOf(replay) {
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
 }
 
-/** Who has won the deal of the day. */
+/** Show the number of winners of the deal of the day. */
 async function showDay() {
   const place = byId("day-board");
   const { day } = game;
@@ -268,12 +268,12 @@ async function showDay() {
   place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "No player on the boards has won it yet.";
 }
 
-/** Show what waits, and from now on what becomes of it. @param {Record<string, () => void>} actions `deal`, `again` */
+/** Show unsent games now and after each change. @param {Record<string, () => void>} actions `deal`, `again` */
 export function start(actions) {
   next = actions;
   addEventListener("outbox", render);
   addEventListener("session", render);
-  addEventListener("journal", render); // this tab's, or another one's
+  addEventListener("journal", render); // of this tab or another
   render();
   if (username()) sent();
 }

@@ -1,18 +1,18 @@
 // @ts-check
-/** Which of the tabs of this browser plays. */
+/** Which tab of this browser plays. */
 
 const GAME = "solisync.game";
-const WAIT_MS = 400; // for a tab that is just being left, such as this one before a reload
+const WAIT_MS = 400; // until a tab that is closing is gone, such as this one before a reload
 
-/** One tab of the browser plays. */
+/** The seat at the game, which one tab of the browser takes. */
 export class Seat {
-  /** @param {() => void} lost called when another tab takes over @param {() => void} freed called when it is closed */
+  /** @param {() => void} lost called when another tab takes over @param {() => void} freed called when that tab is closed */
   constructor(lost, freed) {
     this.lost = lost;
     this.freed = freed;
     this.taken = false;
     if (navigator.locks) return;
-    // On plain HTTP the tabs ask one another.
+    // There are no locks on plain HTTP, so tabs ask each other.
     this.channel = new BroadcastChannel(GAME);
     this.channel.onmessage = ({ data }) => {
       if (data === "asks" && this.taken) this.channel?.postMessage("plays");
@@ -26,7 +26,7 @@ export class Seat {
     this.taken = false;
   }
 
-  /** Whether this tab plays from now on; `over`: even if another one does. @param {boolean} over @returns {Promise<boolean>} */
+  /** Take the seat, and return whether this tab has it. `over` takes it from another tab. @param {boolean} over @returns {Promise<boolean>} */
   async take(over) {
     if (this.channel) {
       this.answered = false;
@@ -44,7 +44,7 @@ export class Seat {
         resolve((this.taken = true));
         if (waited) this.freed();
         return new Promise(() => {}); // until the page is left
-      }).catch(() => this.#leave()); // another tab has taken it
+      }).catch(() => this.#leave()); // another tab has taken over
     });
   }
 }

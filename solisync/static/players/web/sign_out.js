@@ -1,5 +1,5 @@
 // @ts-check
-/** Signing out on /account: sends what waits here first, and asks before finished games are left behind. */
+/** Signing out on /account: it first sends unsent games, and asks if that fails. */
 
 import { exchange } from "./api.js";
 import { username } from "./http.js";
@@ -10,7 +10,7 @@ import { counted, h } from "./page.js";
 
 const SETTLE_MS = 5_000;
 
-/** Ask whether to sign out though games wait here. @param {string} name @param {number} games @returns {Promise<boolean>} */
+/** Ask whether to sign out with unsent games. @param {string} name @param {number} games @returns {Promise<boolean>} */
 const leaves = (name, games) => new Promise((resolve) => {
   const closed = () => {
     resolve(dialog.returnValue === "leave");
@@ -25,7 +25,7 @@ const leaves = (name, games) => new Promise((resolve) => {
   dialog.showModal();
 });
 
-/** Sign out, and leave nothing of the player's progress here. */
+/** Sign out, and remove the player's progress from this browser. */
 export async function signOut() {
   const name = username() ?? "";
   if (await unsent(name)) await Promise.race([settle(true).catch(() => {}), sleep(SETTLE_MS)]);

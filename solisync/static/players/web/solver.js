@@ -1,5 +1,5 @@
 // @ts-check
-/** Looks for a deal that can be won, by a search that sees all cards. That it finds no win proves nothing. */
+/** A search for a winnable deal. It sees all cards. A search without a win proves nothing. */
 
 import { newSeed } from "./game.js";
 import { COLUMNS, deal, FOUNDATIONS, isWon, moves, play, STOCK, text } from "./klondike.js";
@@ -7,20 +7,20 @@ import { COLUMNS, deal, FOUNDATIONS, isWon, moves, play, STOCK, text } from "./k
 /** @typedef {import("./board.js").Position} Position */
 
 const DEALS = 20;
-const POSITIONS = 3000; // of a deal: nearly all wins that are found at all are found among the first 2,000
+const POSITIONS = 3000; // for each deal; nearly all wins are found among the first 2,000
 const SLICE_MS = 8;
 
 /** @param {string[]} names @param {(pile: string) => number} of */
 const sum = (names, of) => names.reduce((total, pile) => total + of(pile), 0);
 
-/** How near to a win a position looks: cards at home, turned up, and gone from the stock. @param {Position} position */
+/** How near to a win a position looks: cards on foundations, face up, and out of the stock. @param {Position} position */
 const nearness = ({ piles, down }) =>
   sum(FOUNDATIONS, (pile) => piles[pile].length) + 2 * (21 - sum(COLUMNS, (pile) => down[pile])) + 24 - piles.s.length - piles.w.length;
 
-/** Whether a win is found, nearest positions first; it yields after each slice of time. @param {Position} first @param {number} draw */
+/** Search for a win, nearest positions first, and return whether there is one. Yield after each slice of time. @param {Position} first @param {number} draw */
 export function* isWinnable(first, draw) {
   const seen = new Set([text(first)]);
-  /** @type {Position[][]} by their nearness */
+  /** @type {Position[][]} by nearness */
   const open = [];
   const put = (/** @type {Position} */ position) => (open[nearness(position)] ??= []).push(position);
   put(first);
@@ -46,7 +46,7 @@ export function* isWinnable(first, draw) {
   return false;
 }
 
-/** The seed of a deal that can be won; any other after so many, or when told to stop. @param {number} draw @param {AbortSignal} stop */
+/** The seed of a winnable deal, or of any deal after DEALS searches or when stopped. @param {number} draw @param {AbortSignal} stop */
 export async function winnableSeed(draw, stop) {
   let seed = newSeed();
   for (let tried = 0; tried < DEALS && !stop.aborted; tried++) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the service keeps of the player's games: for / and /account. */
+/** The player's progress on the server, for / and /account. */
 
 import { ask } from "./api.js";
 import { username } from "./http.js";
@@ -7,17 +7,17 @@ import { journals, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
 
-const NEVER = 1e9; // seconds; a fastest win that was never is far above
+const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
 
 /** @type {string | null | undefined} */
 let revision;
 
-/** Whether a revision of the player's progress is the one that was read last. @param {string | null} other */
+/** Whether a revision of the player's progress was read last. @param {string | null} other */
 export const knows = (other) => other === revision;
 
 /**
- * The player's progress. What this browser plays is counted from the last answer that it had, so the journal takes this
- * one too; and while a push has no answer, nothing may be pulled.
+ * Pull the player's progress. The journal accepts the answer too, because it adds new games to the last answer. While a
+ * push has no answer, return the last answer instead.
  */
 const pull = () => exclusively("solisync.outbox", async () => {
   const name = username() ?? "";
@@ -30,7 +30,7 @@ const pull = () => exclusively("solisync.outbox", async () => {
   return merged;
 });
 
-/** The dates of the deals of the day that the player has won, the newest 365. @returns {Promise<string[]>} */
+/** The dates of the newest 365 deals of the day that the player has won. @returns {Promise<string[]>} */
 export async function wonDays() {
   const { progress } = await pull();
   return [progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])];

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The board as it is played on. Taps, clicks of assistive tools and keys all end in `choose`, and drags in `drop`; both
- * hand a move to the page.
+ * The board of a game in play. Taps, keys and clicks of assistive tools all call `choose`, and drags call `drop`. Both
+ * pass a move to the page.
  */
 
 import { Board, named, place } from "./board.js";
@@ -17,7 +17,7 @@ import { counted, h } from "./page.js";
 
 const SHAKE = [0, -5, 5, -3, 0].map((x) => ({ translate: `${x}px` }));
 
-/** What a pile needs to be called where it is not read out with its list. @param {string} pile @param {Position} position */
+/** The name of an empty pile's button, which screen readers read without its list. @param {string} pile @param {Position} position */
 function emptyName(pile, { piles }) {
   if (pile !== "s") return `${place(pile)}, empty`;
   return piles.w.length ? `stock, empty: turn the waste over, ${counted(piles.w.length, "card")}` : "stock and waste, empty";
@@ -31,7 +31,7 @@ export class Table {
     this.board = new Board(element, 1);
     this.taps = true;
     this.mirrored = false;
-    /** @type {Spot} where the one tab stop is */
+    /** @type {Spot} the place of the board's only tab stop */
     this.stop = { pile: "s", index: 0 };
     /** @type {Spot | null} */
     this.selected = null;
@@ -54,13 +54,13 @@ export class Table {
     element.addEventListener("focusin", ({ target }) => this.#stopAt(this.spotOf(target)));
   }
 
-  /** Let cards be dragged too; loaded when they are there. */
+  /** Load dragging, after the cards are shown. */
   async draggable() {
     const { Drag } = await import("./drag.js");
     this.drag = new Drag(this.element, this);
   }
 
-  /** Lay the stock at the right, for a left hand, or at the left. @param {boolean} mirrored */
+  /** Put the stock on the right, for the left hand, or on the left. @param {boolean} mirrored */
   mirror(mirrored) {
     this.mirrored = mirrored;
     ["s", "w", "", ...FOUNDATIONS].forEach((pile, column) => {
@@ -75,7 +75,7 @@ export class Table {
     return /** @type {Position} */ (this.board.shown);
   }
 
-  /** Show a position. @param {Position} position @param {number} draw @param {number} flight in milliseconds @param {string} [pile] where the focus goes if the board has it */
+  /** Show a position. @param {Position} position @param {number} draw @param {number} flight in milliseconds @param {string} [pile] the pile that gets the focus if the board has it */
   show(position, draw, flight, pile) {
     const focused = this.element.contains(document.activeElement);
     this.drag?.cancel();
@@ -88,7 +88,7 @@ export class Table {
     if (focused) this.button(this.stop).focus({ preventScroll: true });
   }
 
-  /** Give the buttons of a pile their names. @param {string} pile */
+  /** Set the names of a pile's buttons. @param {string} pile */
   #name(pile) {
     const { piles, down } = this.position;
     const cards = piles[pile];
@@ -107,7 +107,7 @@ export class Table {
     });
   }
 
-  /** The cards and the pile of an element of the board. @param {EventTarget | null} target @returns {Spot | null} */
+  /** The spot of an element of the board. @param {EventTarget | null} target @returns {Spot | null} */
   spotOf(target) {
     const button = target instanceof Element ? target.closest("button") : null;
     if (button?.dataset.pile) return { pile: button.dataset.pile, index: 0 };
@@ -117,13 +117,13 @@ export class Table {
     return found ? { pile: found[0], index: found[1].indexOf(card) } : null;
   }
 
-  /** The button of a place, which is where its card is or will be. @param {Spot} spot */
+  /** The button of a spot. It is at the card's place even while the card flies. @param {Spot} spot */
   button({ pile, index }) {
     const cards = this.position.piles[pile];
     return cards.length ? this.buttons[cards[Math.min(index, cards.length - 1)]] : this.slots[pile];
   }
 
-  /** Make a place the tab stop of the board. @param {Spot | null} spot */
+  /** Make a spot the tab stop of the board. @param {Spot | null} spot */
   #stopAt(spot) {
     if (!spot) return;
     const cards = this.position.piles[spot.pile];
@@ -138,7 +138,7 @@ export class Table {
     return run(this.position, pile, index);
   }
 
-  /** Mark cards and where they can go; null: none. @param {Spot | null} spot */
+  /** Select cards and mark their targets; null clears the selection. @param {Spot | null} spot */
   select(spot) {
     this.selected = spot;
     for (const item of this.element.querySelectorAll(".chosen, .target, .hint")) item.classList.remove("chosen", "target", "hint");
@@ -161,7 +161,7 @@ export class Table {
     else this.slots[pile].classList.add(mark);
   }
 
-  /** Show a move that is a hint. @param {Move} move */
+  /** Mark a move as a hint. @param {Move} move */
   hint(move) {
     this.select(null);
     if (move === STOCK) return this.#markPlace("hint", "s");
@@ -169,7 +169,7 @@ export class Table {
     this.#markPlace("hint", move.to);
   }
 
-  /** What a tap on a place does. @param {Spot} spot */
+  /** Handle a tap on a spot. @param {Spot} spot */
   choose(spot) {
     if (spot.pile === "s") return this.page.move(STOCK);
     const { selected } = this;
@@ -186,7 +186,7 @@ export class Table {
     else this.#refuse(spot);
   }
 
-  /** Select cards, and say where they can go. @param {Spot} spot */
+  /** Select cards, and announce their targets. @param {Spot} spot */
   #choosePlace(spot) {
     const places = targets(this.position, spot.pile, spot.index);
     if (!places.length) return this.#refuse(spot);
@@ -208,7 +208,7 @@ export class Table {
     this.page.refuse(`${named(cards[0])} does not fit ${to ? `on ${place(to)}` : "anywhere"}`);
   }
 
-  /** Put dragged cards on the place that they overlap most; a legal one, if they overlap any. @param {Spot} spot @param {string[]} piles those they overlap, most first */
+  /** Drop dragged cards on the legal pile that they overlap most. @param {Spot} spot @param {string[]} piles the overlapped piles, largest overlap first */
   drop(spot, piles) {
     const legal = targets(this.position, spot.pile, spot.index);
     const to = piles.find((pile) => legal.includes(pile));
@@ -221,7 +221,7 @@ export class Table {
     const spot = this.spotOf(event.target);
     if (!spot || this.drag?.swallows(event)) return;
     const { position } = this;
-    // After a click that moved cards, the next click at that place is a separate one.
+    // A double click counts only if its first click moved nothing.
     if (event.detail > 1 && this.idle && !this.taps && spot.pile !== "s") this.home(spot);
     else this.choose(spot);
     this.idle = this.position === position;

@@ -1,5 +1,5 @@
 // @ts-check
-/** /leaderboard for who is signed in: the board of verified games, the self-reported list, and one's own name. */
+/** /leaderboard for a signed-in player: the board of verified games, the self-reported list, and the player's name. */
 
 import { readOwn } from "./api.js";
 import { showName } from "./display_name.js";
@@ -19,7 +19,7 @@ const boardPath = (query) => `/api/boards/verified?${new URLSearchParams({ ...(d
 
 const shown = () => entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "This board has no entries yet.");
 
-/** The board from its top, or further down. @param {boolean} further */
+/** Load the board from its top, or its next page. @param {boolean} further */
 async function load(further) {
   await fill(byId(further ? "more-refused" : "entries"), async () => {
     const page = await readOwn(boardPath(further && next ? { after: next } : {}));
@@ -32,7 +32,7 @@ async function load(further) {
   await around();
 }
 
-/** One's own row and its neighbours, where the board above does not show it. */
+/** The player's row and its neighbours, unless the board above shows it. */
 async function neighbours() {
   if (entries.some((entry) => entry.own)) return [];
   const near = (await readOwn(boardPath({ around: "me" }))).entries;
@@ -41,7 +41,7 @@ async function neighbours() {
 
 const around = () => fill(byId("around"), neighbours);
 
-/** Show what has changed since, as far down as one has read. */
+/** Load the shown entries again, and show them if they have changed. */
 async function refresh() {
   const wanted = draw.value;
   const anew = await pages((query) => boardPath(query), entries.length);
