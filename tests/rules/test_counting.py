@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solisync.rules.counting import MOST_ANSWERS, NO_GAMES, NOTHING_KNOWN, Basis, GameCounts, Known, add
+from solisync.rules.counting import MOST_ANSWERS, NO_GAMES, NOTHING_KNOWN, Basis, GameCounts, Known, add, sum_of
 from solisync.rules.shapes import U32_MAX, U64_MAX
 from tests.harness.devices import Device, Truth
 
@@ -133,6 +133,13 @@ class Server:
             self.known = dict.fromkeys(self.known, Known(None, (self.told,)))
         return self.stored
 
+    def join(self, session, guest):
+        """Add the games of a guest."""
+        merged = sum_of(self.stored, guest)
+        self.stored = merged._replace(time=merged.games_won and merged.time // merged.games_won * merged.games_won)
+        self.told = self.stored.with_most_draws(self.told)
+        return self.pull(session)
+
     def crash(self):
         """Lose what is not logged."""
         self.known = dict.fromkeys(self.known, NOTHING_KNOWN)
@@ -154,6 +161,7 @@ class Faults:
     old_tokens: float = 0.0  # messages with an access token that names no session
     crashes: float = 0.0  # and pushes at a node of an older version
     logins: float = 0.01
+    joins: float = 0.0
     refreshes: float = 0.0
     lost_refreshes: float = 0.5  # of their requests, and of their answers; the device repeats them with the same key
 
@@ -225,6 +233,21 @@ class History:
         elif self.happens(0.5):
             self.server.push(token, pushed)
 
+    def join(self, number):
+        """Play as a guest, and join it on this device; the device repeats the request until it is answered."""
+        guest = Device()
+        for _ in range(self.random.randint(1, 3)):
+            self.play(guest)
+        answer = self.server.join(self.token(number), guest.pushes())
+        while self.happens(self.faults.lost):
+            answer = self.server.pull(self.token(number))
+        self.take(self.devices[number], answer)
+
+    def play(self, device):
+        game = {"won": self.happens(0.6), "score": self.random.randint(0, 700), "seconds": self.random.randint(40, 900)}
+        device.play(game)
+        self.truth.play(game)
+
     def fail(self, number):
         if self.happens(0.5):
             return self.server.crash()
@@ -235,16 +258,16 @@ class History:
 
     def step(self):
         number = self.random.randrange(len(self.devices))
-        won, score, seconds = self.happens(0.6), self.random.randint(0, 700), self.random.randint(40, 900)
         if self.happens(self.faults.crashes):
             self.fail(number)
         elif self.happens(self.faults.logins):
             self.begin(number)
         elif self.happens(self.faults.refreshes):
             self.refresh(number)
+        elif self.happens(self.faults.joins):
+            self.join(number)
         elif self.happens(0.55):
-            self.devices[number].play({"won": won, "score": score, "seconds": seconds})
-            self.truth.play({"won": won, "score": score, "seconds": seconds})
+            self.play(self.devices[number])
         elif self.happens(0.55):
             self.push(number)
         elif self.happens(0.65) or not self.late:
@@ -276,7 +299,7 @@ def share(ends):
 
 
 LOSSES = Faults(lost=0.2)
-EVERYTHING = Faults(lost=0.2, old_tokens=0.1, crashes=0.03, logins=0.03, refreshes=0.1)
+EVERYTHING = Faults(lost=0.2, old_tokens=0.1, crashes=0.03, logins=0.03, refreshes=0.1, joins=0.05)
 MIXES = {
     "answers taken up": (Faults(), False),
     "greater counters kept": (Faults(), True),
@@ -288,7 +311,8 @@ MIXES = {
     "lost, late, logins": (replace(LOSSES, logins=0.04), True),
     "lost, late, older tokens": (replace(LOSSES, old_tokens=0.1), True),
     "lost, late, refreshes": (replace(LOSSES, refreshes=0.1), True),
-    "lost, late, crashes, logins, older tokens": (EVERYTHING, True),
+    "lost, late, joins": (replace(LOSSES, joins=0.1), True),
+    "lost, late, crashes, logins, older tokens, joins": (EVERYTHING, True),
 }
 
 
@@ -316,4 +340,10 @@ def test_every_game_counts_where_nothing_is_lost():
 def test_every_game_counts_where_answers_of_refreshes_alone_are_lost():
     """A device syncs with the token before until the repeated refresh is answered, and is the same session."""
     for stored, true in histories(300, Faults(refreshes=0.3), simple=False):
+        assert stored[:6] == true[:6]
+
+
+def test_every_game_counts_where_guests_join():
+    """Games of guests add up with those of the player, whatever else its devices play and push."""
+    for stored, true in histories(300, Faults(joins=0.2), simple=False):
         assert stored[:6] == true[:6]

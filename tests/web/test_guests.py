@@ -263,6 +263,23 @@ async def test_join_may_be_repeated(server):
     assert [answer.json["merged"]["stats"]["games_played"] for answer in answers] == [3] * 3
 
 
+async def test_games_after_a_repeated_join_are_counted_once(server):
+    """The answer of the repeat has games of another device, which the session's next push brings back."""
+    client, other = await server.player("ann"), server.client()
+    await client.pull()
+    guest = await begin(server)
+    await guest.push(stats__games_won=2, stats__games_played=2)
+    await join(server, client, guest.refresh)
+    await other.login("ann", PASSWORD)
+    theirs = (await server.ask("GET", "/api/sync/pull", bearer=other.tokens.access_token)).json["merged"]
+    theirs["stats"] |= {"games_played": 5, "games_won": 5}
+    await server.ask("POST", "/api/sync/push", body=theirs, bearer=other.tokens.access_token)
+    merged = (await join(server, client, guest.refresh)).json["merged"]
+    merged["stats"] |= {"games_played": 6, "games_won": 6}
+    pushed = await server.ask("POST", "/api/sync/push", body=merged, bearer=client.tokens.access_token)
+    assert pushed.json["merged"]["stats"]["games_played"] == 6
+
+
 async def test_guest_without_progress_joins(server):
     """The answer is what the player has: the defaults, if the player never pushed either."""
     client = await server.player("ann")

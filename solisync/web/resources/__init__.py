@@ -43,16 +43,16 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
 
     opened = make(StreamRateLimit, on_refusal=refused(StreamRateLimit.name))
     accounts, new_passwords = make(Accounts), make(NewPasswords)
-    sessions = make(Sessions, limit=settings.auth_limit)
+    sessions, sync = make(Sessions, limit=settings.auth_limit), make(Sync)
     served: list[object] = [
         accounts,
         sessions,
-        make(Guests, auth_limit=settings.auth_limit, limit=settings.guest_limit),
+        make(Guests, sync=sync, auth_limit=settings.auth_limit, limit=settings.guest_limit),
         make(Export),
         make(Avatars, public=settings.public_avatars),
         new_passwords,
         *([make(LiveEvents, rate_limit=opened)] if settings.streams else []),
-        make(Sync),
+        sync,
         make(Leaderboard),
         make(Challenge),
         make(Replays, quota_bytes=settings.replay_quota_mib * MIB or None),

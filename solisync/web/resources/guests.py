@@ -11,7 +11,7 @@ from ...access.rate_limit import AUTH, Limit, RateLimiter, buckets_of
 from ...access.tokens import RefreshClaims, Tokens
 from ...errors import BadRequest, Conflict, DatabaseError, Forbidden, NotFound, Unauthorized
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, ProgressStored, SessionsEnded
+from ...events.notices import BoardsChanged, Notice, ProgressStored, SessionsEnded
 from ...postgres.database import Database
 from ...postgres.statement import Call
 from ...postgres.transaction import Transaction
@@ -19,8 +19,8 @@ from ...process.audit import audit
 from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
 from ...rules.administration import suspension_error
 from ...rules.analytics import names_of_rename
-from ...rules.counting import counts_of
-from ...rules.documents import default_document, read_stored, revision
+from ...rules.counting import NO_GAMES, counts_of
+from ...rules.documents import read_stored, revision
 from ...rules.guests import GuestRequest, JoinRequest, joined, new_username
 from ...rules.leaderboard import bests_of
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
@@ -30,7 +30,7 @@ from ..route import Json, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
 from .accounts import REGISTER_ERRORS
-from .sync import answer
+from .sync import Sync, answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,7 @@ class Guests:
     limiter: RateLimiter
     auth_limit: Limit
     limit: Limit | None
+    sync: Sync
     large_bodies: LargeBodies
     board: CoalescingCache[Reply]
     bus: Bus
@@ -117,7 +118,9 @@ class Guests:
         if claims.user_id == player:
             _check_player(await self.database.run(guests.is_guest, player))
             raise _not_a_guest()
-        return await self.database.transact(self._join, player, access_expiry, claims)
+        reply = await self.database.transact(self._join, player, access_expiry, claims)
+        # A repeat, or a guest without progress: answered as a pull, which remembers what the session's device has.
+        return reply or await self.sync.pull(player=player, access_expiry=access_expiry, if_none_match=None)
 
     async def _claim(self, transaction: Transaction, player: str, username: str, password_hash: str) -> None:
         former = await guests.claim(transaction, player, username, password_hash)
@@ -126,64 +129,63 @@ class Guests:
             raise _not_a_guest()
         await guests.rename_events(transaction, player, names_of_rename(former, username))
 
-    async def _join(self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims) -> Reply:
+    async def _join(
+        self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims
+    ) -> Reply | None:
+        """Join a guest with a player; returns the answer, or None if the player's progress has not changed."""
         guest, now = claims.user_id, self.now()
         pair = await guests.lock_pair(transaction, player, guest)
-        _check_player(None if pair is None else pair.player_is_guest)
-        assert pair is not None
-        saved = await sync.load(transaction, player, access_expiry)
-        assert saved is not None, "the player's row is locked"
+        if pair is None:
+            raise NotFound("user_not_found")
+        _check_player(pair.player_is_guest)
         suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
         if suspension is not None:
             raise suspension_error(suspension.until, suspension.message)
         if not _is_to_be_joined(pair):
-            return answer(saved.payload or default_document(player, now).encode(), now, [])
+            return None
         if not await guests.spend(transaction, guest, claims.jti):
             raise Unauthorized
+        saved = await sync.load(transaction, player, access_expiry)
         theirs = await sync.read(transaction, guest)
+        assert saved is not None, "the player's row is locked"
         assert theirs is not None, "the guest's row is locked"
-        with self.large_bodies.merging(player, pushed=len(theirs.payload or b""), stored=len(saved.payload or b"")):
-            merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
-        await guests.move(transaction, player, guest)
-        await accounts.delete(transaction, guest, buckets_of(guest))
-        payload = saved.payload
+        reply, shown = None, False
         steps: tuple[Call, ...] = ()
-        shown = False
+        notices: list[Notice] = [SessionsEnded(guest)]
         if theirs.payload is not None:
-            assert merged is not None
-            payload = merged.encode()
-            bests = bests_of(merged.payload.stats)
+            with self.large_bodies.merging(player, pushed=len(theirs.payload), stored=len(saved.payload or b"")):
+                merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
+            payload, bests = merged.encode(), bests_of(merged.payload.stats)
+            told = counts_of(merged.payload).with_most_draws(saved.counts or NO_GAMES)
             improved = saved.standing.improved_by(bests)
-            shown = improved and bool(saved.standing.visible)
-            told = counts_of(merged.payload)
             steps = (
                 *sync.saving(player, payload, told, bests if improved else None, now, first=saved.payload is None),
                 (guests.REMEMBER, player, access_expiry, told.encode()),
             )
+            notices.append(ProgressStored(player, revision(payload), saved.session))
+            shown = improved and bool(saved.standing.visible)
+            reply = answer(payload, now, conflicts)
+        await guests.move(transaction, player, guest)
+        await accounts.delete(transaction, guest, buckets_of(guest))
         try:
             await transaction.commit_with(*steps)
         finally:
             if shown:
                 self.board.invalidate()
-        audit("guest joined", user_id=player)
-        if payload is not None and steps:
-            self.bus.publish(ProgressStored(player, revision(payload), saved.session))
         if shown:
-            self.bus.publish(BoardsChanged(("leaderboard",)))
-        self.bus.publish(SessionsEnded(guest))
-        return answer(payload or default_document(player, now).encode(), now, conflicts)
+            notices.append(BoardsChanged(("leaderboard",)))
+        audit("guest joined", user_id=player)
+        self.bus.publish(*notices)
+        return reply
 
 
-def _merged(
-    guest: bytes | None, saved: bytes | None, player: str, now: datetime
-) -> tuple[Document | None, list[SyncConflict]]:
+def _merged(guest: bytes, saved: bytes | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
     """The merged progress and the conflicts; raises BadRequest if it exceeds a player's limits."""
     stored = None if saved is None else read_stored(saved)
-    merged, conflicts = joined(None if guest is None else read_stored(guest), stored, player, now)
-    if merged is not None:
-        check_bounds(merged, stored)
-        if len(merged.encode()) > PAYLOAD_MAX_BYTES:
-            raise BadRequest("sync_too_large", "sync payload too large")
+    merged, conflicts = joined(read_stored(guest), stored, player, now)
+    check_bounds(merged, stored)
+    if len(merged.encode()) > PAYLOAD_MAX_BYTES:
+        raise BadRequest("sync_too_large", "sync payload too large")
     return merged, conflicts
 
 
