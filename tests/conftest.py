@@ -1,4 +1,4 @@
-"""Fixtures of every test: a PostgreSQL, a service on a port, and a check that no failure got lost."""
+"""Fixtures of all tests: a PostgreSQL, a service on a port, and a check for lost failures."""
 
 import compileall
 import contextlib
@@ -44,7 +44,7 @@ CONNECTIONS = """
     SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'solisync' AND state = 'idle'
 """
-WORKERS_MAX = 4  # each has a PostgreSQL of its own, and the services that it starts
+WORKERS_MAX = 4  # each has its own PostgreSQL and starts its own services
 
 _numbers = itertools.count(1)
 
@@ -68,14 +68,14 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: a process more than there are cores, because a third of the time a test waits."""
+    """The processes of `-n auto`: one more than there are cores, because tests wait a third of their time."""
     return min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
 
 
 def pytest_sessionstart(session):
-    """Import a part of the tests: so each of several processes rewrites the asserts of its part for all of them."""
+    """Import a part of the tests, so that each process rewrites the asserts of that part for all processes."""
     compile_rules_once()
-    sys.dont_write_bytecode = False  # what one process has rewritten, the others read
+    sys.dont_write_bytecode = False  # lets the others read the rewritten modules
     worker = getattr(session.config, "workerinput", None)
     if worker and session.config.rootpath == ROOT:
         number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
@@ -90,31 +90,31 @@ def pytest_addoption(parser):
 
 def pytest_generate_tests(metafunc):
     times = metafunc.config.getoption("--times")
-    if times > 1 and not is_hypothesis_test(metafunc.function):  # whose examples would be the same ones again
+    if times > 1 and not is_hypothesis_test(metafunc.function):  # its examples would be the same again
         metafunc.fixturenames.append("repetition")
         metafunc.parametrize("repetition", range(times), ids=["repeated"] * times)
 
 
 def pytest_configure(config):
-    gc.disable()  # until the tests are collected, which makes hardly any garbage
+    gc.disable()  # until the tests are collected, which makes little garbage
     reset_ignored_signals()
     pytest_twisted.blockon_default = then_a_new_turn(pytest_twisted.blockon_default)
-    passwords._thread = SimpleNamespace(lowered=True)  # beside busy loops a real hash would take 15 s at low priority
-    if not hasattr(config, "workerinput"):  # once, whatever PYTHONDONTWRITEBYTECODE says: hundreds of processes read it
+    passwords._thread = SimpleNamespace(lowered=True)  # next to busy loops a real hash would take 15 s at low priority
+    if not hasattr(config, "workerinput"):  # once, despite PYTHONDONTWRITEBYTECODE: hundreds of processes read it
         compileall.compile_dir(ROOT / "solisync", quiet=2)
-    # No deadline, because a busy machine may take its time; without --fire the same examples each time, so that nothing
-    # fails by chance. The profiles are told apart by `costly`.
+    # There is no deadline, because a busy machine may be slow. Without --fire, the examples are the same each time, so
+    # that no test fails by chance. `costly` distinguishes the profiles by their names.
     settings.register_profile("full", deadline=None, max_examples=100)
     settings.register_profile("short", deadline=None, max_examples=30, derandomize=True)
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
-        forking.PROGRAMS.clear()  # so that every program starts as an operator would start it
+        forking.PROGRAMS.clear()  # every program starts as an operator would start it
     else:
         keep_files_in_memory()
 
 
 def pytest_collection_modifyitems(config, items):
-    """Without --fire, much is left out."""
+    """Deselect the tests that need --fire."""
     if not config.getoption("--fire"):
         config.hook.pytest_deselected(items=[item for item in items if not is_for_every_day(item)])
         items[:] = [item for item in items if is_for_every_day(item)]
@@ -128,7 +128,7 @@ def is_for_every_day(item):
 
 
 def pytest_collection_finish():
-    gc.freeze()  # never look for garbage among the objects of now: so a collection takes 1 ms after each test, not 130
+    gc.freeze()  # skips today's objects, so a collection takes 1 ms after each test instead of 130
     gc.enable()
 
 
@@ -143,17 +143,17 @@ def needed_programs(request):
 
 @pytest.fixture(scope="session")
 def full(request):
-    """Return whether the long forms of tests run: with --fire, as `make fire` does."""
+    """True if the long forms of tests run: with --fire, as in `make fire`."""
     return request.config.getoption("--fire")
 
 
 @pytest.fixture
 def figure(request):
-    """Write down what was measured: `figure("words and numbers")`; all of it is printed at the end of a long run."""
+    """Record a measurement: `figure("words and numbers")`; a long run prints all of them at its end."""
 
     def figure(text):
         print(text)
-        request.node.user_properties.append(("figure", text))  # which reports carry from process to process
+        request.node.user_properties.append(("figure", text))  # reports carry it between processes
 
     return figure
 
@@ -172,11 +172,11 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.fixture(autouse=True)
 def no_lost_failures():
-    """Fail a test during which something was logged as an unhandled error."""
+    """Fail a test during which an unhandled error was logged."""
     seen = []
 
     def observe(event):
-        failure = event.get("log_failure") or event.get("failure")  # the latter from code that still uses log.err
+        failure = event.get("log_failure") or event.get("failure")  # code that still uses log.err sets the latter
         if failure is not None and event["log_level"] is LogLevel.critical:
             seen.append(failure.getTraceback())
 
@@ -190,7 +190,7 @@ def no_lost_failures():
 
 @pytest.fixture(scope="session")
 def logs():
-    """A directory with all that the services under test have logged: no secret, which the last test fails for."""
+    """A directory with all logs of the services under test; the last test fails if a log contains a secret."""
     with tempfile.TemporaryDirectory(prefix="solisync logs ") as name:
         directory = Path(name)
         with (directory / "tests.log").open("w") as log:
@@ -201,8 +201,8 @@ def logs():
 
 @pytest.fixture
 def place():
-    """A directory that also another user could enter."""
-    # A process of a server that was killed may write its last file while the directory is removed.
+    """A directory that another user can enter too."""
+    # A process of a killed server may write its last file while the directory is removed.
     with tempfile.TemporaryDirectory(prefix="solisync-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -217,9 +217,9 @@ def reactor(twisted_greenlet, logs):
 
 @pytest.fixture
 def no_deadlocks(logs):
-    """Fail a test during which PostgreSQL broke a deadlock: a service says so when it runs the work again.
+    """Fail a test during which PostgreSQL broke a deadlock, which a service logs when it repeats the work.
 
-    Neither pg_stat_database, which learns of it later, nor the server's log, which says nothing of it, would do.
+    Other sources don't help: pg_stat_database counts the deadlock later, and the server's log doesn't mention it.
     """
 
     def broken():
@@ -233,7 +233,7 @@ def no_deadlocks(logs):
 
 @pytest.fixture(scope="session")
 def new_cluster(reactor):
-    """The one cluster that initdb makes for all tests but those of initdb itself, migrated; see `initialized`."""
+    """The migrated cluster that initdb makes once for all tests but its own; see `initialized`."""
     with tempfile.TemporaryDirectory(prefix="solisync template ") as name:
         Path(name).chmod(0o755)
         server = EmbeddedPostgres(reactor=reactor, data_dir=Path(name), options=QUICK)
@@ -243,13 +243,13 @@ def new_cluster(reactor):
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(server.stop()))
         cluster = Path(name) / "postgresql"
         with (cluster / "postgresql.conf").open("a") as settings:
-            settings.write("fsync = off\n")  # what the tests kill is a process, never the machine
+            settings.write("fsync = off\n")  # the tests kill processes, never the machine
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def initialized(new_cluster):
-    """Copy the new cluster into a data directory, in a tenth of the time that initdb takes; returns the directory."""
+    """Copy the new cluster into a data directory, in a tenth of initdb's time; return the directory."""
 
     def initialized(data_dir):
         data_dir.mkdir(exist_ok=True)
@@ -274,7 +274,7 @@ def postgres(reactor, initialized):
 
 @contextlib.contextmanager
 def own_database(postgres, template):
-    """A database of the test's own; its DSN."""
+    """Create a database for one test; yield its DSN."""
     name = f"test_{next(_numbers)}"
     run_sql(postgres.dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
     yield postgres.dsn.replace("dbname=postgres", f"dbname={name}")
@@ -283,14 +283,14 @@ def own_database(postgres, template):
 
 @pytest.fixture
 def empty_database(postgres):
-    """The DSN of a database of the test's own, without a schema."""
+    """The DSN of a new database without a schema."""
     with own_database(postgres, "template1") as dsn:
         yield dsn
 
 
 @pytest.fixture
 def migrated_database(postgres):
-    """The DSN of a database of the test's own, with the schema, in a fifth of the time that migrating takes."""
+    """The DSN of a new database with the schema, in a fifth of the time of migrating."""
     with own_database(postgres, "postgres") as dsn:
         yield dsn
 
@@ -306,7 +306,7 @@ def shared_dsn(postgres):
 
 @pytest.fixture
 def open_database(reactor, shared_dsn):
-    """Make a pool, and open it on the shared database, another one or none; it is closed after the test."""
+    """Open a pool on the shared database, another one or none; it is closed after the test."""
     opened = []
 
     def open_database(dsn=shared_dsn, *, size=1, statements=STATEMENTS, **options):
@@ -323,7 +323,7 @@ def open_database(reactor, shared_dsn):
 
 @pytest.fixture(autouse=True)
 def no_old_connections():
-    """Close a test's connections after it: one that the service closes for being idle would break a later test."""
+    """Close a test's connections after it: if the service closed an idle one, a later test would break."""
     yield
     if pool.cache_info().currsize:
         pytest_twisted.blockon(pool(True).closeCachedConnections())
@@ -333,7 +333,7 @@ def no_old_connections():
 def shared_service(reactor, shared_dsn):
     settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}
     running = pytest_twisted.blockon(defer.Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
-    whole = until(reactor, lambda: running.at_rest)  # else it would open files that a test counts
+    whole = until(reactor, lambda: running.at_rest)  # otherwise the service would open files that a test counts
     pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
     running.keeps_connections = True
     yield running
@@ -359,7 +359,7 @@ def shared_nodes(shared_dsn, reactor, logs):
     connected = len(run_sql(shared_dsn, CONNECTIONS))
     with serving(reactor, logs, shared_dsn) as one, serving(reactor, logs, shared_dsn) as other:
         running = [one, other]
-        # a connection that is still being set up may get into a deadlock with whoever empties all tables
+        # A connection that is still being set up may deadlock with the emptying of all tables.
         whole = until(reactor, lambda: len(run_sql(shared_dsn, CONNECTIONS)) >= connected + len(running) * POOL_SIZE)
         pytest_twisted.blockon(defer.Deferred.fromCoroutine(whole))
         yield running
@@ -367,21 +367,21 @@ def shared_nodes(shared_dsn, reactor, logs):
 
 @pytest.fixture
 def nodes(shared_nodes):
-    """Two services in processes of their own on the database that most tests share, which is empty."""
+    """Two services in separate processes on the emptied database that most tests share."""
     truncate(shared_nodes[0].dsn)
     return shared_nodes
 
 
 @pytest.fixture
 def launch(logs):
-    """Start a command in a process of its own; what still runs at the end of the test is killed."""
+    """Start a command in a separate process; if it still runs at the end of the test, it is killed."""
     with launching(logs) as launch:
         yield launch
 
 
 @pytest.fixture
 def serve(launch, reactor):
-    """Start `tests/harness/serve.py`, the service with fast bcrypt, on a database; resolves when it is ready."""
+    """Start `tests/harness/serve.py`, the service with fast bcrypt, on a database; return once it is ready."""
 
     async def serve(dsn, **env):
         process = launch_service(launch, dsn, **env)
@@ -393,7 +393,7 @@ def serve(launch, reactor):
 
 @pytest.fixture
 def listen(reactor):
-    """Open a stream for a client of the player's; all are closed at the end of the test."""
+    """Open a stream for a player's client; all streams are closed at the end of the test."""
     opened = []
 
     async def listen(server, client, **options):

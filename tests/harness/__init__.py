@@ -1,1 +1,1 @@
-"""What the tests share: the service, its processes and its database, and what a client would send."""
+"""Shared parts of the tests: services, processes and databases, and requests as clients send them."""

@@ -1,4 +1,4 @@
-"""Acts of operators on the database of a service under test."""
+"""Moderation acts on the database of a service under test."""
 
 from contextlib import asynccontextmanager
 
@@ -13,7 +13,7 @@ from solisync.web.shared_cache import SECONDS
 
 @asynccontextmanager
 async def operator(reactor, dsn):
-    """What performs acts, as a command does."""
+    """An object that performs acts, like a command."""
     database = Database(reactor=reactor, size=1, statements=())
     database.open(dsn)
     try:
@@ -23,7 +23,7 @@ async def operator(reactor, dsn):
 
 
 async def act(reactor, dsn, what, target, **given):
-    """Perform an act, and wait until every process must know of it."""
+    """Perform an act, and wait until every process must have noticed it."""
     async with operator(reactor, dsn) as acting:
         done = await acting.perform(what, target, **given)
     await deferLater(reactor, SECONDS)

@@ -1,4 +1,4 @@
-"""Subcommands run in the process of the tests."""
+"""Running subcommands in the process of the tests."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from solisync.commands.task import Task
 
 
 class Done(str):
-    """What a command wrote."""
+    """The output of a command."""
 
     @property
     def lines(self):
@@ -20,19 +20,19 @@ class Done(str):
 
     @property
     def json(self):
-        """Its only JSON object."""
+        """The only JSON object in the output."""
         return json.loads(self)
 
     @property
     def records(self):
-        """Its JSON objects, one in each line."""
+        """The JSON objects in the output, one a line."""
         return [json.loads(line) for line in self.lines]
 
 
 def administration(reactor, dsn):
-    """A function that runs a subcommand in this process, on this database unless the environment says otherwise.
+    """Return a function that runs a subcommand in this process, on this database unless the environment names another.
 
-    It returns what the subcommand wrote, also when it `fails` with such an error as it should.
+    The function returns the output of the subcommand, even if the subcommand `fails` with the expected error.
     """
 
     async def administrate(*words, fails=None, **environ):

@@ -1,7 +1,7 @@
-"""A program that begins as a shell would begin it, and then becomes the command that it was given.
+"""A program that starts as from a shell, and then becomes the given command.
 
-Its first argument says how: `foreground`, with the terminal at standard input for its own; `nohup`, the same with
-SIGHUP ignored; `setsid`, in a session without a terminal.
+Its first argument selects how: `foreground` with standard input as its controlling terminal, `nohup` the same with
+SIGHUP ignored, `setsid` in a session without a terminal.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ import termios
 
 
 def main():
-    """Begin."""
+    """Become the command."""
     _, how, *sys.argv = sys.argv
     if how in ("foreground", "nohup"):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)

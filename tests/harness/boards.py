@@ -1,4 +1,4 @@
-"""Verified replays as the checks of replays leave them, without playing any."""
+"""Rows of verified replays as the checks leave them, without playing any game."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -22,7 +22,7 @@ def verified(
     status="verified",
     ruleset="2026-05-19",
 ):
-    """Insert a replay with its verdict; the replay's id."""
+    """Insert a replay with a verdict; return the replay's id."""
     replay_id = str(uuid4())
     run_sql(
         dsn,
@@ -35,7 +35,7 @@ def verified(
 
 
 def check(dsn, replay_id, score, *, status="verified", ruleset="2026-05-19"):
-    """Give a replay a verdict, or another one."""
+    """Set or replace the verdict of a replay."""
     ((mode, seed, received_at),) = run_sql(
         dsn, "SELECT mode, seed, received_at FROM replays WHERE id = %s", (replay_id,)
     )

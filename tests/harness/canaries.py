@@ -1,4 +1,4 @@
-"""The secrets of the services under test, and where they have leaked to."""
+"""The secrets of the services under test, and a search for leaks."""
 
 from tests.harness.constants import DSN_PASSWORD, PASSWORD, PREVIOUS_SECRET, SECRET
 
@@ -6,7 +6,7 @@ SECRETS = (SECRET, PREVIOUS_SECRET, PASSWORD, DSN_PASSWORD, "eyJ")  # every JWT 
 
 
 def leaked(files, *more):
-    """The names of the files in which one of the SECRETS or of `more` stands, each with those."""
+    """The names of the files that contain one of the SECRETS or of `more`, each with those secrets."""
     found = {}
     for file in files:
         text = file.read_text("utf-8", "replace")

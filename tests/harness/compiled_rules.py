@@ -1,14 +1,14 @@
-"""The rules of routes are compiled once a process, and not for each service that a test starts.
+"""Compiling the rules of routes once a process, instead of for each service that a test starts.
 
-For each rule, werkzeug compiles a function that builds URLs. solisync never calls these functions, and they take a
-third of the time in which a service is made.
+For each rule, werkzeug compiles a function that builds URLs. solisync never calls these functions, but compiling them
+takes a third of the time of making a service.
 """
 
 from werkzeug.routing import Map, Rule
 
 
 def compile_rules_once():
-    """Make rules of the same text share the function that builds URLs."""
+    """Make equal rules share the function that builds URLs."""
     compiled = {}
     compile_builder = Rule._compile_builder
 
@@ -22,5 +22,5 @@ def compile_rules_once():
 
 
 def compile_rules(routes):
-    """Compile the rules of these routes now."""
+    """Compile the rules of these routes."""
     Map([Rule(route.path.replace("{", "<").replace("}", ">")) for route in routes])

@@ -1,4 +1,4 @@
-"""Work in several threads at once, and waiting for what sends no event."""
+"""Running jobs at the same time, and waiting for conditions that send no event."""
 
 import functools
 import time
@@ -12,7 +12,7 @@ from tests.harness.constants import PATIENCE
 
 
 async def at_once(threads, job, items):
-    """`job(item)` for every item, on this many threads; the results in the order of the items."""
+    """Run `job(item)` for every item on this many threads; return the results in the order of the items."""
 
     def run():
         with ThreadPoolExecutor(threads) as executor:
@@ -22,18 +22,18 @@ async def at_once(threads, job, items):
 
 
 async def gather(width, send, items):
-    """`await send(item)` for every item, so many at a time; the results in the order of the items."""
+    """Run `await send(item)` for every item, this many at a time; return the results in the order of the items."""
     gate = DeferredSemaphore(width)
     jobs = [gate.run(lambda item=item: Deferred.fromCoroutine(send(item))) for item in items]
     return await gatherResults(jobs, consumeErrors=True)
 
 
 def then_a_new_turn(blockon):
-    """`blockon` of pytest-twisted, after which its caller goes on in a new turn of the reactor.
+    """Wrap pytest-twisted's `blockon` so that its caller continues in a new turn of the reactor.
 
-    By itself it goes on in the callback of an event, while others that came with it are yet to be handled. The reactor
-    knows those by their descriptors. If one of them is the end of a pipe that has just been closed, the next file of
-    that number is closed for it: such as the port of the service that the next test starts.
+    The original continues inside the callback of an event, while other events of the same turn are still to be handled.
+    The reactor knows those by their descriptors. One of them may be the end of a pipe that was just closed. Then the
+    next file with that number would be closed instead, such as the port of the next test's service.
     """
 
     @functools.wraps(blockon)
@@ -46,7 +46,7 @@ def then_a_new_turn(blockon):
 
 
 def wait_for(condition, seconds=PATIENCE):
-    """Block until the condition holds, such as the end of a process that is not our child; return what it gave."""
+    """Block until the condition holds, such as the end of a process that isn't our child; return its value."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, "waited in vain"
@@ -55,7 +55,7 @@ def wait_for(condition, seconds=PATIENCE):
 
 
 async def until(reactor, condition, seconds=PATIENCE):
-    """As `wait_for`, but the reactor runs on meanwhile."""
+    """Wait like `wait_for`, without blocking the reactor."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, "waited in vain"

@@ -1,4 +1,4 @@
-"""The console of a service under test, asked as its own pages would."""
+"""The console of a service under test, called as its pages call it."""
 
 import functools
 import itertools
@@ -22,18 +22,18 @@ SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 @functools.cache
 def table():
-    """The console's routes, over resources that have nothing to work with."""
+    """The console's routes, over resources without any parts."""
     resources = SigningIn, PlayerViews, ReplayViews, Overviews, Inspections, Acts
     return console_routes([object.__new__(resource) for resource in resources], settings=None)
 
 
 def new_admin():
-    """A name that no admin had before: the service remembers for ten minutes whose grave acts were too many."""
+    """An unused admin name, because the service counts each admin's sensitive acts for ten minutes."""
     return f"admin{next(_numbers)}"
 
 
 class Console:
-    """The console at a port of this machine; `cookie` is that of the session, once somebody has signed in."""
+    """The console at a local port; `cookie` has the session's cookie after signing in."""
 
     def __init__(self, port, administrate, host="localhost"):
         self.port = port
@@ -42,19 +42,19 @@ class Console:
         self._administrate = administrate
 
     async def sign_in(self, name="ann"):
-        """Add an admin, unless there is one of this name, and begin a session."""
+        """Add the admin if necessary, and begin a session."""
         answer = await self.ask("POST", "/session", {"name": name, "code": await self.new_code(name)})
         assert answer.status == 200, answer
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
 
     async def new_code(self, name="ann"):
-        """A code for this admin, who is added unless there is one of this name."""
+        """Make a code for this admin, who is added if necessary."""
         await self._administrate("admins", "add", name)
         return (await self._administrate("admins", "code", name, "--json")).json["code"]
 
     async def ask(self, method, path, body=None, headers=SITE, *, cookie=None, host=None):
-        """One request, with the session's cookie unless another is given."""
+        """Send a request, with the session's cookie unless another is given."""
         cookie = self.cookie if cookie is None else cookie
         sent = {"Host": host or f"{self.host}:{self.port}", **headers, **({"Cookie": cookie} if cookie else {})}
         url = f"http://127.0.0.1:{self.port}/api/admin{path}"
@@ -66,7 +66,7 @@ class Console:
         return answer
 
     async def get(self, path):
-        """The JSON of a GET that must succeed."""
+        """Return the JSON of a GET that must succeed."""
         answer = await self.ask("GET", path)
         assert answer.status == 200, (path, answer)
         return answer.json

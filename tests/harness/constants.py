@@ -1,4 +1,4 @@
-"""Where the repository and its commands are, how long a test waits, and the secrets of every service under test."""
+"""The places of the repository and its commands, the time limit of waits, and the secrets of all services."""
 
 import sys
 from pathlib import Path
@@ -9,10 +9,10 @@ SECRET = "canary-secret-0123456789abcdef0123456789"
 PREVIOUS_SECRET = "canary-previous-secret-0123456789abcdef"
 PASSWORD = "canary password"
 DSN_PASSWORD = "canary-dsn-password"
-NO_DATA_DIR = "/nonexistent/solisync"  # a service with another database would mark the embedded one that is installed
+NO_DATA_DIR = "/nonexistent/solisync"  # keeps services from marking an installed embedded database
 FAST_BCRYPT = 4
 
-# The bound of every wait for something that must happen, in seconds. A wait ends when it has happened, so that this
-# says nothing about speed: it only ends what hangs, and is long enough for two searches of 5 s of processor time on a
-# machine with ten other processes at work.
+# The limit of every wait for something that must happen, in seconds. A wait ends when it has happened, so the limit
+# says nothing about speed: it only stops tests that hang. It is long enough for two searches of 5 s of processor time
+# on a machine with ten other busy processes.
 PATIENCE = 180

@@ -1,23 +1,22 @@
-"""The curl commands that a document shows, each with its answer: run as a reader would, one after the other."""
+"""The curl commands of a document with their answers, run one after the other as by a reader."""
 
 import re
 import shlex
 
 from tests.harness.constants import ROOT
 
-KEPT = ("access_token", "refresh_token", "id")  # in variables of the shell, for the commands that follow
+KEPT = ("access_token", "refresh_token", "id")  # stored in shell variables, for the commands that follow
 
 
 def curl_examples(page):
-    """The curl commands on a page, and the line below each of them."""
+    """The curl commands on a page, each with the line below it."""
     return re.findall(r"^    \$ (curl .+)\n    (.+)$", page, re.M)
 
 
 async def follow(server, examples, files=(), ask=None):
-    """Each command is answered with 200 and the fields that stand below it; the answers, in their order.
+    """Run each command, which must be answered with 200 and the fields shown below it; return the answers in order.
 
-    `files` has the bytes of those that a command sends, by "@name"; others are files of the project. `ask` replaces
-    `server.ask`.
+    `files` maps "@name" to the bytes that a command sends; other files are the project's. `ask` replaces `server.ask`.
     """
     variables, answers = {"URL": ""}, []
     for command, shown in examples:
@@ -40,7 +39,7 @@ async def follow(server, examples, files=(), ask=None):
 
 
 def _curl(words):
-    """What curl would send: method, URL, headers, body."""
+    """The request that curl would send: method, URL, headers, body."""
     method, headers, body, url = None, {}, None, None
     words = iter(words)
     for word in words:

@@ -1,4 +1,4 @@
-"""Devices of one player that play and sync: what each of them has, and the games that were really played."""
+"""Simulated devices of one player, and the games that were really played."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from tests.harness.payloads import progress_of
 
 
 def play(counts, *, won, score, seconds):
-    """These counts and one game more."""
+    """Add one game to these counts."""
     return GameCounts(
         counts.games_played + 1,
         counts.games_won + won,
@@ -20,18 +20,18 @@ def play(counts, *, won, score, seconds):
 
 
 def sum_of(state, new):
-    """A state and the games by which two others differ."""
+    """Add games, as a difference of two other states, to a state."""
     return GameCounts(*map(int.__add__, state, new))
 
 
 def games_since(counts, base):
-    """The games by which a state differs from an earlier one; averages that are rounded down may hide some time."""
+    """The games by which a state differs from an earlier one; rounded averages may hide some time."""
     return GameCounts(*(max(mine - its, 0) for mine, its in zip(counts, base, strict=True)))
 
 
 @dataclass
 class Device:
-    """A device: what it has, and what of it has been synced."""
+    """A device: all of its games, and the synced ones."""
 
     counts: GameCounts = NO_GAMES
     synced: GameCounts = NO_GAMES
@@ -41,16 +41,16 @@ class Device:
         self.counts = play(self.counts, **game)
 
     def pushes(self):
-        """What it pushes: its average is rounded down."""
+        """The counts that the device pushes, whose average is rounded down."""
         counts = self.counts
         return counts._replace(time=counts.games_won and counts.time // counts.games_won * counts.games_won)
 
     def take_up(self, answer):
-        """Go on from an answer, with the games that have not been synced."""
+        """Continue from an answer, with the games that have not been synced."""
         self.counts, self.synced = sum_of(answer, games_since(self.counts, self.synced)), answer
 
     def take_maximum(self, answer):
-        """Keep the greater counters, and the time of the side with more wins, as a simpler client does."""
+        """Keep the greater counters, and the time of the side with more wins, like a simpler client."""
         time = max(self.counts, answer, key=lambda counts: (counts.games_won, counts.time)).time
         self.counts = GameCounts(*map(max, self.counts[:6], answer[:6]), time)
 
@@ -69,7 +69,7 @@ class Truth:
             self.seconds.append(game["seconds"])
 
     def check(self, counts):
-        """A stored state has no game that was not played, and an average that its games allow."""
+        """Check that a stored state has no game that was not played, and a possible average."""
         assert all(stored <= true for stored, true in zip(counts[:6], self.counts[:6], strict=True)), (counts, self)
         assert counts.games_won <= counts.games_played
         if counts.games_won:
@@ -90,7 +90,7 @@ def payload_of(counts):
 
 
 def counts_in(answer):
-    """The counts of what pull or push has answered."""
+    """The counts in the answer of a pull or push."""
     stats, progress = answer["merged"]["stats"], answer["merged"]["progress"]
     assert stats["games_lost"] == stats["games_played"] - stats["games_won"]
     return GameCounts(

@@ -1,4 +1,4 @@
-"""The commands that start solisync, as an operator would, and starting a service with each of them."""
+"""The commands with which an operator starts solisync, and starting a service with each of them."""
 
 import contextlib
 import sys
@@ -20,12 +20,12 @@ SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")
 
 
 def anew(command):
-    """The same command in an interpreter that is started for it, and not forked: see tests/harness/forking.py."""
+    """The same command in a new interpreter instead of a forked one: see tests/harness/forking.py."""
     return (sys.executable, *command)
 
 
 def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):
-    """Start a service by one of the commands, on a port of its own unless it gets an `endpoint`."""
+    """Start a service with one of the commands, on a new port unless it gets an `endpoint`."""
     port = free_port()
     given = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_DATA_DIR": NO_DATA_DIR}
     given["SOLISYNC_LISTEN"] = endpoint or f"tcp:{port}:interface=127.0.0.1"
@@ -37,7 +37,7 @@ def start(launch, *words, data_dir=None, dsn=None, endpoint=None, **variables):
 
 
 def launch_service(launch, dsn, **variables):
-    """Start the service with fast bcrypt on a database, on a port of its own."""
+    """Start the service with fast bcrypt on a database, on a new port."""
     port = free_port()
     listen = f"tcp:{port}:interface=127.0.0.1"
     return launch(*SERVE, port=port, dsn=dsn, **environment(dsn, SOLISYNC_LISTEN=listen, **variables))
@@ -45,7 +45,7 @@ def launch_service(launch, dsn, **variables):
 
 @contextlib.contextmanager
 def serving(reactor, logs, dsn, **variables):
-    """The service in a process of its own while the block runs, after which it must stop in good order."""
+    """Run the service in a separate process during the block, after which it must stop cleanly."""
     with launching(logs) as launch:
         process = launch_service(launch, dsn, **variables)
         pytest_twisted.blockon(Deferred.fromCoroutine(ready(reactor, process.client())))

@@ -1,4 +1,4 @@
-"""What holds for every answer under test: an error has a code of its status, which its route documents."""
+"""A rule for all responses under test: every error has a code of its status, which its route documents."""
 
 import functools
 from dataclasses import fields
@@ -21,7 +21,7 @@ WITHOUT_ROUTE = {*ANY_ROUTE, "body_too_large", "not_found", "method_not_allowed"
 
 @functools.cache
 def table():
-    """The route table, over nouns that have nothing to work with."""
+    """The route table, over resources without any parts."""
     settings = SimpleNamespace(
         auth_limit=AUTH,
         guest_limit=GUEST,
@@ -47,7 +47,7 @@ def openapi():
 
 
 def check_error_code(status, headers, method=None, path=None):
-    """Fail unless Error-Code is there for an error alone, known, and among the codes of the route, if one is given."""
+    """Fail unless Error-Code is in errors alone, is known, and is among the codes of the route, if one is given."""
     code = headers.get("error-code")
     if status < 400:
         assert code is None

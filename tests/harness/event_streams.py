@@ -1,4 +1,4 @@
-"""Clients of streams of events, on sockets of their own."""
+"""Clients of event streams, on separate sockets."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ from tests.harness.postgres import run_sql
 
 
 class EventClient(Protocol):
-    """A stream as its client sees it: `status`, `headers`, and `events`, pairs of a name and its data."""
+    """A stream as received: `status`, `headers`, and `events`, which are pairs of a name and its data."""
 
     def __init__(self):
         self.raw = b""
@@ -81,7 +81,7 @@ class EventClient(Protocol):
             each.callback(None)
 
     async def until(self, condition):
-        """Wait until the condition holds; the connection may be lost then, and not before."""
+        """Wait until the condition holds, and fail if the connection is lost before."""
         while not (result := condition()):
             assert not self.lost, "the stream has ended"
             waiting = Deferred()
@@ -90,13 +90,13 @@ class EventClient(Protocol):
         return result
 
     async def next(self):
-        """The next event that was not taken yet."""
+        """Wait for the next event that was not returned before."""
         await self.until(lambda: len(self.events) > self._taken)
         self._taken += 1
         return self.events[self._taken - 1]
 
     async def ended(self):
-        """Wait for the end of the connection; the reason, None if the stream just broke off."""
+        """Wait for the end of the connection; return the reason, or None if the stream broke off."""
         await self.until(lambda: self.lost)
         name, data = self.events[-1] if self.events else ("", {})
         return data["reason"] if name == "end" else None
@@ -109,7 +109,7 @@ class EventClient(Protocol):
 async def connect(
     reactor, port, token, *, query="", headers=(), version="1.1", method="GET", address=None, small=False
 ):
-    """Ask for a stream; resolves when the head of the answer is there. With a `small` buffer, a client is soon full."""
+    """Request a stream; return once the response's head is there. A `small` buffer makes the client full soon."""
     client = await connectProtocol(TCP4ClientEndpoint(reactor, "127.0.0.1", port), EventClient())
     if small:
         client.transport.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -126,14 +126,14 @@ async def connect(
 
 
 async def won(client, games=1):
-    """Push so many wins more."""
+    """Push this many additional wins."""
     mine = (await client.pull()).merged
     stats = replace(mine.stats, games_won=mine.stats.games_won + games, games_played=mine.stats.games_played + games)
     return await client.push(replace(mine, stats=stats))
 
 
 def listeners(dsn, count):
-    """Players with a session each, whose access token names it: the tokens."""
+    """Store players with a session each, which their access tokens name; return the tokens."""
     made = players(dsn, count)
     claims = made[0][2].split(".")[1]
     expiry = json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]

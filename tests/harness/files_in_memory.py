@@ -1,4 +1,4 @@
-"""Keeps temporary files of the tests in memory, where the system has a file system for that."""
+"""Keeping temporary files of the tests in memory, if the system has a file system for that."""
 
 import os
 import tempfile
@@ -6,17 +6,17 @@ from pathlib import Path
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 * 2**30  # the tests' clusters of PostgreSQL take a tenth of it
-VARIABLE = "TMPDIR"  # which tempfile reads, here and in processes that the tests start
+VARIABLE = "TMPDIR"  # tempfile reads it, here and in processes that tests start
 
 
 def keep_files_in_memory():
-    """Make temporary files there unless TMPDIR names a place: PostgreSQL then needs a third less processor time.
+    """Keep temporary files in memory unless TMPDIR is set, which saves PostgreSQL a third of its processor time.
 
     Making a database creates a thousand files, which takes the kernel four times as long on a disk.
     """
     if VARIABLE not in os.environ and has_room(MEMORY):
         os.environ[VARIABLE] = str(MEMORY)
-        tempfile.tempdir = None  # to be read again
+        tempfile.tempdir = None  # makes tempfile read the variable again
 
 
 def has_room(directory):

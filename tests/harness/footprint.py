@@ -1,6 +1,6 @@
-"""A player who leaves something in every table, and the columns that there are.
+"""A player with data in every table, and a search of all columns.
 
-Without the ids in `imported`, which are kept for good (docs/moving-in.md "Again and again").
+The ids in the table `imported` are excluded, because they are kept forever (docs/moving-in.md "Again and again").
 """
 
 from datetime import UTC, datetime
@@ -53,12 +53,12 @@ RESTRICT = """
 
 
 def restrict(dsn, player):
-    """Leave something in every table of acts and restrictions; the service doesn't serve this player any more."""
+    """Add rows to all tables of acts and restrictions; the service then refuses this player."""
     run_sql(dsn, RESTRICT, {"player": player})
 
 
 async def play(dsn, client, name):
-    """Leave something in every table but those of `restrict`, and in every column that new nodes fill; the id."""
+    """Add rows to all tables but those of `restrict`, in all columns that new nodes fill; return the player's id."""
     await client.register(name, "correct horse")
     player = (await client.me()).id
     pulled = (await client.pull()).merged
@@ -85,7 +85,7 @@ async def play(dsn, client, name):
 
 
 def search(dsn, needles):
-    """Every column in which one of the needles stands anywhere."""
+    """All columns that contain one of the needles anywhere."""
     connection = connect(dsn)
     try:
         with connection.cursor() as cursor:

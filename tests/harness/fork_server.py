@@ -1,8 +1,8 @@
 """The program of the fork server: imports the service once, and forks a process for each program that a test starts.
 
-A request is one message on standard input, a socket: the program, its arguments, environment and directory in JSON,
-with the descriptors of a socket for reports and of the program's standard input, output and error. Between this
-process and the program is a third one, which waits for the program and reports its status.
+A request is one message on standard input, which is a socket. It has the program, its arguments, environment and
+directory in JSON, with the descriptors of a socket for reports and of the program's standard input, output and error.
+Between this process and the program, a third process waits for the program and reports its status.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ REACTOR = "twisted.internet.reactor"
 
 
 def import_service():
-    """Import and prepare what each program needs once; but not a reactor, which holds descriptors."""
-    sys.modules[REACTOR] = types.ModuleType(REACTOR)  # imported by klein for its `run`, which the service never calls
+    """Import and prepare the parts that all programs need, except a reactor, which holds descriptors."""
+    sys.modules[REACTOR] = types.ModuleType(REACTOR)  # klein imports it for its `run`, which the service never calls
     try:
         for name in ("commands.main", "service", "supervisor", "tap", "web.console.build", "worker"):
             importlib.import_module(f"solisync.{name}")
@@ -47,7 +47,7 @@ def import_service():
 
 
 def next_program(requests):
-    """Serve requests. Returns in the forked process of a program, with the function to call; None at the end."""
+    """Serve requests. In a program's forked process, return the function to call; at the end, return None."""
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES, 4)
         reap()
@@ -60,14 +60,14 @@ def next_program(requests):
 
 
 def reap():
-    """Collect the processes that have reported, so that their processor time is counted."""
+    """Reap the processes that have reported, so that their processor time is counted."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def start(requests, request, reports, *standard):
-    """Fork the program's process, which returns; this one reports its end, and ends too."""
+    """Fork the program's process, which returns; the parent reports its status, and then exits too."""
     requests.close()
     with socket.socket(fileno=reports) as channel:
         pid = os.fork()

@@ -1,7 +1,7 @@
-"""Workers of a forked service, forked too: from a copy of its process that was made before the program began.
+"""Forking the workers of a forked service, from a copy of its process made before the program began.
 
-A worker must not begin with what its parent has made, such as the reactor. So the copy forks it, from the modules
-alone, and the parent becomes its parent as the nearest subreaper, see PR_SET_CHILD_SUBREAPER in prctl(2).
+A worker must not inherit objects of the service, such as the reactor. So the copy, which has the modules alone, forks
+the worker. The service becomes the worker's parent as the nearest subreaper, see PR_SET_CHILD_SUBREAPER in prctl(2).
 """
 
 import ctypes
@@ -16,26 +16,26 @@ from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
 REQUEST_BYTES = 100_000
-DESCRIPTORS = 8  # more than a worker is given
+DESCRIPTORS = 8  # more than a worker receives
 PROGRAMS = {"solisync.worker": "solisync.worker:main", "worker": "tests.harness.serve:main"}  # by the last word
 LEAST = 100  # more than the descriptors that a worker expects to get
-GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # which also reach the copy
+GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they reach the copy too
 
 
 def wants_workers(request):
-    """Return whether a program is to start workers."""
+    """Return whether a program will start workers."""
     return "SOLISYNC_WORKERS" in request["environment"] or any("--workers" in word for word in request["words"])
 
 
 def fork_workers():
-    """Have the workers of this process forked. Returns None here; in the process of a worker, its function."""
+    """Let a copy fork the workers of this process. Return None here, and its function in a worker."""
     requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         requests.close()
         return _serve(theirs)
     theirs.close()
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    from twisted.internet.process import Process  # now, and not in every process that imports this module
+    from twisted.internet.process import Process  # not in every process that imports this module
 
     def fork(process, path, uid, gid, executable, args, environment, *, fdmap):
         request = {"words": args, "environment": environment, "descriptors": list(fdmap)}
@@ -47,7 +47,7 @@ def fork_workers():
 
 
 def _serve(requests):
-    """Fork workers until the parent ends. Returns in the process of a worker, with its function."""
+    """Fork workers until the parent ends; return only in a worker's process, with its function."""
     for number in GROUP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     with open(os.devnull, "r+b") as nothing:
@@ -72,7 +72,7 @@ def _serve(requests):
 
 
 def _begin(request, received):
-    """Make this process what a new one would be."""
+    """Give this process the state of a new worker."""
     wanted = request["descriptors"]
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, LEAST) for descriptor in received]
     for descriptor, number in zip(moved, wanted, strict=True):

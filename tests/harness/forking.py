@@ -1,4 +1,4 @@
-"""Programs of this repository in processes that are forked, which spares each of them half a second of importing."""
+"""Running this repository's programs in forked processes, which saves each of them half a second of importing."""
 
 import atexit
 import contextlib
@@ -14,8 +14,8 @@ import sys
 from tests.harness.constants import BIN, ROOT
 
 READ_AT_START = ("PYTHON", "PROMETHEUS_")  # variables that the interpreter or a module reads before a program begins
-PATH = "PYTHONPATH"  # of these, the one that has a fork server for each value of it
-PROGRAMS = {  # what is forked: the words that start it, and its function
+PATH = "PYTHONPATH"  # one of these; each of its values has a fork server
+PROGRAMS = {  # the forked programs: the words that start each, and its function
     (str(BIN / "solisync"),): "solisync.commands.main:main",
     (str(BIN / "solisync-reset-password"),): "solisync.commands.reset_password:main",
     (str(BIN / "twistd"),): "twisted.scripts.twistd:run",
@@ -25,7 +25,7 @@ PROGRAMS = {  # what is forked: the words that start it, and its function
 
 
 def start_process(words, env, stdin, stdout, stderr, *, cwd=None):
-    """Start a command in a session of its own: forked if it can be, else anew; a Popen, or what looks like one."""
+    """Start a command in a separate session, forked if possible; return a Popen or an object like one."""
     words = [os.fspath(word) for word in words]
     own = [name for name, value in env.items() if os.environ.get(name) != value]
     if not any(name.startswith(READ_AT_START) and name != PATH for name in own):
@@ -36,7 +36,7 @@ def start_process(words, env, stdin, stdout, stderr, *, cwd=None):
 
 
 def fork(program, words, env, *files, cwd=None):
-    """Have the fork server start a program."""
+    """Make the fork server start a program."""
     directory = None if cwd is None else os.fspath(cwd)
     request = {"program": program, "words": words, "environment": env, "directory": directory}
     reports, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -48,7 +48,7 @@ def fork(program, words, env, *files, cwd=None):
 
 @functools.cache
 def fork_server(path):
-    """The socket of the fork server with this PYTHONPATH, which starts with its first request and ends with us."""
+    """The socket of the fork server with this PYTHONPATH; it starts on the first call and ends with this process."""
     requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     words = (sys.executable, "-m", "tests.harness.fork_server")
     with theirs:
@@ -66,7 +66,7 @@ def fork_server(path):
 
 
 class Forked:
-    """A process of the fork server, as `subprocess.Popen` would show it."""
+    """A process of the fork server, with the interface of `subprocess.Popen`."""
 
     returncode = None
 
@@ -76,23 +76,23 @@ class Forked:
         self.pid = self._report("pid")
 
     def poll(self):
-        """The status, or None while it runs."""
+        """Return the status, or None while the process runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
 
     def wait(self, timeout=None):
-        """Wait for the status; TimeoutExpired when it does not come."""
+        """Wait for the status; raises TimeoutExpired."""
         if self.returncode is None:
             poll = select.poll()
             poll.register(self._reports, select.POLLIN)
             if not poll.poll(None if timeout is None else 1000 * timeout):
                 raise subprocess.TimeoutExpired(self.args, timeout)
-            self.returncode = self._report("status", socket.MSG_PEEK)  # since two threads may wait
+            self.returncode = self._report("status", socket.MSG_PEEK)  # because two threads may wait
         return self.returncode
 
     def _report(self, wanted, flags=0):
-        """The number of the next report, which is of this kind unless the program could not even begin."""
+        """The number in the next report, which must be of this kind."""
         kind, number = self._reports.recv(100, flags).decode().split()
         assert kind == wanted, f"{self.args} ended with {number} before it began"
         return int(number)

@@ -6,7 +6,7 @@ from solisync.housekeeping import Housekeeping
 
 
 def make_housekeeping(database, reactor, **given):
-    """Housekeeping over a database; nobody is told of what it does, unless a test wants to know."""
+    """Housekeeping over a database; no process is notified of its work unless a test asks for it."""
     defaults = {
         "publish": lambda *notices: None,
         "now": lambda: datetime.now(UTC),

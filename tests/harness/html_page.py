@@ -1,4 +1,4 @@
-"""A page for players as a browser reads it, and the policies that all pages have."""
+"""Reading a page for players like a browser, and the policies of all pages."""
 
 from html.parser import HTMLParser
 
@@ -11,7 +11,7 @@ VOID = {"meta", "link", "img", "br", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """A page as a browser reads it: its elements and their attributes, its texts, its title and its data."""
+    """A page as a browser parses it: elements with attributes, texts, title and data."""
 
     def __init__(self, content):
         super().__init__()
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 def check_policies(answer):
-    """An answer is HTML with the policies of all pages, and sets no cookie."""
+    """Check that a response is HTML with the policies of all pages, and sets no cookie."""
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["x-content-type-options"] == "nosniff"

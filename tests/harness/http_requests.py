@@ -1,4 +1,4 @@
-"""HTTP requests of the tests: over treq in the reactor's thread, and blocking in threads of their own."""
+"""HTTP requests of the tests: over treq in the reactor's thread, and blocking in other threads."""
 
 import functools
 import http.client
@@ -20,14 +20,14 @@ _local = threading.local()
 
 
 def new_address():
-    """An IPv4 address that no client had before."""
+    """A new IPv4 address, which no client had before."""
     number = next(_numbers)
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP response: headers by their lower-case names."""
+    """An HTTP response; `headers` has lower-case names."""
 
     status: int
     headers: dict
@@ -35,21 +35,21 @@ class Answer:
 
     @property
     def json(self):
-        """The body, which must be JSON and say so."""
+        """The decoded body, which must be declared as JSON."""
         assert self.headers["content-type"] == "application/json"
         return msgspec.json.decode(self.content)
 
 
 @functools.cache
 def pool(keep):
-    """The connections of `http_client`, which all clients share."""
+    """The connection pool that all clients of `http_client` share."""
     from twisted.internet import reactor
 
     return HTTPConnectionPool(reactor, persistent=keep)
 
 
 def http_client(*, keep):
-    """A treq client, which can `keep` its connections for the next request."""
+    """A treq client; with `keep`, it reuses connections."""
     from twisted.internet import reactor
 
     return HTTPClient(Agent(reactor, pool=pool(keep)))
@@ -69,10 +69,10 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Connection:
-    """A blocking connection to a port of this machine or to a `unix` socket, for a thread of the test's own.
+    """A blocking connection to a local port or a `unix` socket, for a separate thread.
 
-    It is kept between requests, and made anew when the server has announced its end, or has closed it meanwhile.
-    `fresh`: whether the connection of the last request had not answered anything before.
+    Requests reuse the connection. It is replaced if the server has announced its end or has closed it. `fresh`: whether
+    the last request was the first on its connection.
     """
 
     fresh = True
@@ -85,12 +85,12 @@ class Connection:
             self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
 
     def ask(self, method, path, body=None, *, bearer=None, address=None, headers=None):
-        """One request, whose body is sent as JSON unless it is bytes.
+        """Send a request, with the body as JSON unless it is bytes.
 
-        Raises OSError or HTTPException when the answer does not come whole.
+        Raises OSError or HTTPException if the response is incomplete.
         """
         if self._http.sock is not None and readable(self._http.sock):
-            self.close()  # idle for so long that the server closed it: no client would send anything there
+            self.close()  # the server has closed the idle connection, and no client would use it
         self.fresh = self._http.sock is None
         headers = {"X-Forwarded-For": address or self.address, **(headers or {})}
         if bearer is not None:
@@ -99,7 +99,7 @@ class Connection:
             body = json.dumps(body).encode()
         try:
             self._http.request(method, path, body, headers)
-            response = self._http.getresponse()  # which has closed the connection if that is what the answer says
+            response = self._http.getresponse()  # closes the connection if the response demands that
             return Answer(
                 response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
             )
@@ -112,14 +112,14 @@ class Connection:
 
 
 def readable(connection):
-    """Return whether there is something to read from a socket, be it only its end."""
+    """Return whether a socket has something to read, or has reached its end."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def ask(process, method, path, body=None, *, bearer=None, address=None):
-    """One request on this thread's own connection to the process, from a new address: (status, JSON, headers)."""
+    """Send a request on this thread's connection to the process, from a new address; return (status, JSON, headers)."""
     connections = _local.__dict__.setdefault("connections", {})
     if process.port not in connections:
         connections[process.port] = Connection(process.port)
@@ -128,5 +128,5 @@ def ask(process, method, path, body=None, *, bearer=None, address=None):
 
 
 def refresh(process, token):
-    """Spend a refresh token; as `ask`."""
+    """Spend a refresh token; return the same as `ask`."""
     return ask(process, "POST", "/api/auth/refresh", {"refresh_token": token})

@@ -1,4 +1,4 @@
-"""nginx as one process, in a directory of its own."""
+"""nginx as a single process, with its files in one directory."""
 
 from tests.harness.processes import wait_until_listening
 
@@ -19,7 +19,7 @@ http {{
 
 
 def run_nginx(launch, directory, contents, port):
-    """Start nginx with these contents of its `http` block; returns its process when it listens on the port."""
+    """Start nginx with these contents of its `http` block; return its process once it listens on the port."""
     configuration = directory / "nginx.conf"
     configuration.write_text(CONFIGURATION.format(directory=directory, contents=contents))
     process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")

@@ -1,6 +1,6 @@
-"""Playing on the original server: a file with the schema that it made, and the statements by which it writes.
+"""Playing on the original server: a file with its schema, and the statements with which it writes.
 
-What a player sends goes into them as it is: that server bounds the length of a display name, and nothing else.
+Values that a player sends are stored unchecked, as on that server, which only bounds the length of a display name.
 `tests/commands/vectors/` has such a file, made by playing on the server itself, with its avatars and its answers.
 """
 
@@ -35,14 +35,14 @@ _BEST_PUSH = """
 
 
 def played_file(directory):
-    """The file that was made by playing on the original server; returns its path."""
+    """Unpack the file that was made by playing on the original server; return its path."""
     path = directory / "played.sqlite3"
     path.write_bytes(gzip.decompress((VECTORS / "original.sqlite3.gz").read_bytes()))
     return path
 
 
 def played_answers():
-    """What that server answered: `players` with their passwords, tokens, replays and pulls, and `leaderboard_rows`."""
+    """The answers of that server: `players` with passwords, tokens, replays and pulls, and `leaderboard_rows`."""
     return json.loads(gzip.decompress((VECTORS / "answers.json.gz").read_bytes()))
 
 
@@ -52,7 +52,7 @@ def signed(number):
 
 
 class OriginalServer:
-    """That server with nobody in it yet; `path` is its file."""
+    """The original server without players; `path` is its file."""
 
     def __init__(self, directory):
         self.path = played_file(directory)
@@ -68,12 +68,12 @@ class OriginalServer:
             connection.commit()
 
     def time(self):
-        """The next second, with nanoseconds, as chrono writes it."""
+        """The next second, with nanoseconds, as the Rust library chrono writes it."""
         self.now += timedelta(seconds=1)
         return self.now.strftime("%Y-%m-%dT%H:%M:%S.%f789+00:00")
 
     def join(self, username, display_name=None):
-        """A new player, who opts in with this name; returns the id."""
+        """Add a player, who opts in if a display name is given; return the id."""
         user_id = str(uuid4())
         self.run(
             "INSERT INTO users (id, username, password_hash, created_at) VALUES (?, ?, ?, ?)",
@@ -106,7 +106,7 @@ class OriginalServer:
         self.run(_BEST_PUSH, best_single_score, signed(fastest_win_seconds), self.time(), user_id)
 
     def upload(self, user_id, received_at=None, **changes):
-        """POST /api/replays; returns the id."""
+        """POST /api/replays; return the id."""
         body = {
             "draw_mode": "DrawOne",
             "final_score": 605,

@@ -1,4 +1,4 @@
-"""The original server's SQLite file (docs/moving-in.md): rows as that server writes them, and files of every level."""
+"""The original server's SQLite file (docs/moving-in.md): rows as it writes them, and files of all schema levels."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ HASH, LONG_HASH = (
 TIME = "2026-11-20T12:00:00+00:00"
 LEVELS = range(1, 7)
 
-# What each migration brought; the fifth the column of avatars. `replays` and the rest are of the levels between.
+# The changes of each migration.
 SCHEMA = {
     1: """
         CREATE TABLE users (id TEXT PRIMARY KEY NOT NULL, username TEXT UNIQUE NOT NULL, password_hash TEXT NOT NULL,
@@ -67,12 +67,12 @@ def user(id=ANN, username="ann", **changes):
 
 
 def payload(user_id=ANN, **changes):
-    """What a player pulls, with changes like stats__games_won=5."""
+    """The payload that a player pulls, with changes like stats__games_won=5."""
     return progress_of(user_id, **changes)
 
 
 def progress(payload):
-    """The row of `sync_state` for what a player pulls."""
+    """The row of `sync_state` for a pulled payload."""
     return {
         "user_id": payload["user_id"],
         "stats_json": json.dumps(payload["stats"]),
@@ -96,7 +96,7 @@ def entry(user_id=ANN, **changes):
 
 
 def replay(number=1, user_id=ANN, received_at=TIME, **changes):
-    """A row of `replays`; its text is as that server writes it again, so keys are in its order."""
+    """A row of `replays`; its text has its keys in that server's order."""
     body = {"schema_version": 2, "seed": 2**64 - 1, **REPLAY_HEADER, "recorded_at": "2026-11-20", "moves": []}
     return {
         "id": f"{number:08x}-2222-4222-8222-222222222222",
@@ -138,14 +138,14 @@ def event(number=1, user_id="ann", **changes):
 
 
 def challenge(day):
-    """A row of `daily_challenges`: the same that is played here."""
+    """A row of `daily_challenges`, with the same challenge as here."""
     made = json.loads(msgspec.json.encode(daily_challenge(date.fromisoformat(day))))
     seed = made["seed"]
     return {"date": day, "seed": seed - 2**64 if seed >= 2**63 else seed, "goal_json": json.dumps(made)}
 
 
 def create(path, level=LEVELS[-1], *, wal=True):
-    """Make an empty file of this level; returns its path."""
+    """Make an empty file of this schema level; return its path."""
     with closing(sqlite3.connect(path)) as connection:
         if wal:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -157,7 +157,7 @@ def create(path, level=LEVELS[-1], *, wal=True):
 
 
 def write(path, **tables):
-    """Add rows to tables; columns that the level lacks are left out. Foreign keys are not enforced, as there."""
+    """Add rows to tables without columns that the level lacks; foreign keys aren't enforced, as on that server."""
     with closing(sqlite3.connect(path)) as connection:
         for table, rows in tables.items():
             known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
@@ -170,7 +170,7 @@ def write(path, **tables):
 
 
 def change(path, statement, *parameters):
-    """Run a statement, as that server would."""
+    """Run a statement like that server."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement, parameters)
         connection.commit()
@@ -184,5 +184,5 @@ def read(path, table):
 
 
 def open_by_server(path):
-    """A connection as that server keeps one open; closed at the end of a `with`."""
+    """A connection like the one that the server keeps open; closed at the end of a `with`."""
     return closing(sqlite3.connect(path))

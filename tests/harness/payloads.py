@@ -1,4 +1,4 @@
-"""What clients send: progress, replays and images, as plain values and as bytes."""
+"""Data that clients send: progress, replays and images, as plain values and as bytes."""
 
 import json
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ REPLAY_HEADER = {
     "recorded_at": "2026-11-20T10:00:00+02:00",
 }
 
-# No seeds, though a reader of integers might take them for one.
+# Texts that aren't seeds, although a lax parser of integers might accept them.
 OTHER_SPELLINGS = ["", " 5", "5 ", "5\n", "+5", "-0", "05", "00", "5.0", "5e0", "5_0", "٥", "²", str(2**64), "9" * 5000]
 
 IMAGES = {
@@ -30,7 +30,7 @@ IMAGES = {
     "svg": b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
     "empty": b"",
 }
-# For each way to declare an image: which of IMAGES it may be, and the extension that it gets.
+# For each declared media type: the IMAGES that it may be, and their extension.
 DECLARED = {
     "image/jpeg": (["jpeg"], "jpg"),
     "image/jpg": (["jpeg"], "jpg"),
@@ -45,12 +45,12 @@ OTHER_TYPES = ["", "image/svg+xml", "text/html", "image/*", "image/png, image/pn
 
 
 def encode(payload):
-    """A progress payload as a client would send it."""
+    """A progress payload as a client sends it."""
     return json.dumps(payload).encode()
 
 
 def progress_of(user_id=NIL, **changes):
-    """The payload of a player who did little, with changes like stats__games_won=5."""
+    """The payload of a player with little progress, with changes like stats__games_won=5."""
     payload = json.loads(default_document(user_id, NOW).encode())
     for path, value in changes.items():
         part, _, name = path.partition("__")
@@ -62,5 +62,5 @@ def progress_of(user_id=NIL, **changes):
 
 
 def replay(**changes):
-    """A replay as a client would send it."""
+    """A replay as a client sends it."""
     return json.dumps({**REPLAY_HEADER, "seed": 2**64 - 1, "moves": [[1, 2]], **changes}).encode()

@@ -4,19 +4,19 @@ from tests.harness.postgres import connect
 
 
 class Plan:
-    """How a statement ran: its `text`, and from it the buffers that it has touched and how long it took."""
+    """The plan of a statement: its `text`, the number of buffers that it touched, and its time."""
 
     def __init__(self, lines):
         self.text = "\n".join(line for (line,) in lines)
-        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0]  # of the topmost node: all of them
+        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0]  # of the topmost node, for all nodes
         self.buffers = sum(int(part.partition("=")[2]) for part in touched.split() if part.startswith(("hit", "read")))
         self.milliseconds = float(self.text.partition("Execution Time: ")[2].split()[0])
 
 
 def plan(dsn, statement, *parameters):
-    """Run a statement as the service does for good, with a plan for any parameters; its second run counts.
+    """Explain the second run of a statement under a generic plan, which the service uses in the long run.
 
-    The clock is read for the whole, not for each row of each node, which would take longer than the rows.
+    Only the total time is measured: reading the clock for each row of each node would take longer than the rows.
     """
     execution = f"EXECUTE p({', '.join(['%s'] * len(parameters))})" if parameters else "EXECUTE p"
     connection = connect(dsn)

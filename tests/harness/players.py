@@ -1,4 +1,4 @@
-"""Players that need no registration: rows in the database, and tokens that fit them."""
+"""Players without registrations: rows in the database, and matching tokens."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -9,7 +9,7 @@ from tests.harness.tokens import token_pair
 
 
 def players(dsn, count):
-    """Players with one live session each: (id, refresh token, access token)."""
+    """Store players with one live session each; return (id, refresh token, access token) of each."""
     now = datetime.now(UTC)
     made = [(str(uuid4()), str(uuid4())) for _ in range(count)]
     connection = connect(dsn)

@@ -1,4 +1,4 @@
-"""Statements of the test's own on a PostgreSQL database, beside those of the service."""
+"""Statements of tests on a PostgreSQL database, independent of the service's."""
 
 import contextlib
 import subprocess
@@ -21,7 +21,7 @@ CONTENT = {
     "admin_notes": "act_id, user_id, replay_id, note, before, after",
     "schema_migrations": "number, name, checksum, applied_at",
 }
-# DELETE where there is little: TRUNCATE makes new files for each table and its indexes, and takes ten times as long.
+# Uses DELETE for small tables: TRUNCATE makes new files for each table and its indexes, which takes ten times as long.
 EMPTY = """
 DO $$
 DECLARE
@@ -42,12 +42,12 @@ BEGIN
     END LOOP;
 END $$
 """
-# The connection to the database that most tests share: to make one takes ten times as long as a statement.
+# The kept connection to the database that most tests share: connecting takes ten times as long as a statement.
 KEPT = {}
 
 
 def connect(dsn):
-    """A connection that commits each statement."""
+    """Open a connection that commits each statement."""
     connection = psycopg2.connect(dsn)
     connection.autocommit = True
     return connection
@@ -85,11 +85,11 @@ def lock_waiters(dsn):
 
 
 def connection_for(dsn):
-    """A connection to a database, and whether it is kept, as that of the reactor's thread to the shared database is."""
+    """A connection to a database, and whether it is kept; the main thread keeps one to the shared database."""
     if dsn not in KEPT or threading.current_thread() is not threading.main_thread():
         return connect(dsn), False
     connection = KEPT[dsn]
-    if connection is None or not is_alive(connection):  # a test may have ended all connections, this one included
+    if connection is None or not is_alive(connection):  # a test may have ended all connections, including this one
         connection = KEPT[dsn] = connect(dsn)
     return connection, True
 
@@ -114,12 +114,12 @@ def copy_cluster(cluster, directory):
 
 
 def truncate(dsn):
-    """Empty every table but the list of migrations, once whoever writes has ended."""
+    """Empty every table but the list of migrations, after running writes have ended."""
     while True:
         with contextlib.suppress(psycopg2.errors.DeadlockDetected):  # housekeeping wanted the same tables
             return run_sql(dsn, EMPTY)
 
 
 def content(dsn):
-    """What a backup must keep: the rows of each table."""
+    """The rows of each table, which a backup must keep."""
     return {table: run_sql(dsn, f"SELECT {columns} FROM {table} ORDER BY 1") for table, columns in CONTENT.items()}

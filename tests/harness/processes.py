@@ -1,4 +1,4 @@
-"""Processes of the tests: commands that run to their end, services that are left running, and what runs below them."""
+"""Processes of the tests: commands that run to their end, services in the background, and their child processes."""
 
 import contextlib
 import itertools
@@ -16,19 +16,20 @@ from tests.harness.forking import start_process
 from tests.harness.service import Reachable
 
 PROC = Path("/proc")
-STATE, PARENT, USER_TICKS, SYSTEM_TICKS, NICE = 0, 1, 11, 12, 16  # what `stat_fields` are, see proc_pid_stat(5)
+STATE, PARENT, USER_TICKS, SYSTEM_TICKS, NICE = 0, 1, 11, 12, 16  # the indexes of `stat_fields`, see proc_pid_stat(5)
 
 _numbers = itertools.count(1)
 _reserved = deque(maxlen=50)  # more ports than one test needs
 
 
 def reset_ignored_signals():
-    """Let children of this process take SIGINT and SIGHUP as usual, also when it was started with them ignored.
+    """Let children of this process handle SIGINT and SIGHUP as usual, even if it was started with them ignored.
 
-    A shell without job control starts `make test &` without SIGINT, and `nohup make test` is without SIGHUP. An ignored
-    signal outlives exec: every test of Ctrl-C or of a closed terminal would wait for a process that doesn't notice. A
-    signal with a handler is reset by exec instead, so this process gets one that does nothing, and goes on ignoring the
-    signal. (`restore_signals` of subprocess leaves both alone, and a `preexec_fn` may hang where other threads run.)
+    A shell without job control starts `make test &` with SIGINT ignored, and `nohup make test` ignores SIGHUP. An
+    ignored signal stays ignored after exec: every test of Ctrl-C or of a closed terminal would wait for a process that
+    doesn't react. Exec resets a signal that has a handler. So this process installs handlers that do nothing, and still
+    ignores the signals. (`restore_signals` of subprocess changes neither signal, and a `preexec_fn` may hang if other
+    threads run.)
     """
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -36,7 +37,7 @@ def reset_ignored_signals():
 
 
 def clean_environment(**variables):
-    """This process' environment without what would configure solisync, and with `variables`."""
+    """This process's environment without variables that configure solisync, and with `variables`."""
     foreign = ("SOLISYNC_", "PG", "JWT_", "DATABASE_URL")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return inherited | {name: str(value) for name, value in variables.items()}
@@ -44,7 +45,7 @@ def clean_environment(**variables):
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended, and what it wrote."""
+    """The status and the output of a command."""
 
     status: int
     stdout: bytes
@@ -52,17 +53,17 @@ class Done:
 
     @property
     def out(self):
-        """The lines of its standard output."""
+        """The lines of standard output."""
         return self.stdout.decode("utf-8", "replace").splitlines()
 
     @property
     def err(self):
-        """The lines of its standard error."""
+        """The lines of standard error."""
         return self.stderr.decode("utf-8", "replace").splitlines()
 
     @property
     def said(self):
-        """All of it, as one text."""
+        """The whole output, as one text."""
         return "\n".join(self.out + self.err)
 
 
@@ -83,7 +84,7 @@ def run(*words, stdin=b"", cwd=None, **variables):
 
 
 class Process:
-    """A command in a process of its own, in a process group of its own, which logs to a file."""
+    """A command in a separate process and process group, which logs to a file."""
 
     def __init__(self, words, env, log, stdin=None):
         self.log_path = log
@@ -96,18 +97,18 @@ class Process:
 
     @property
     def log(self):
-        """What it has written so far."""
+        """The output so far."""
         return self.log_path.read_text("utf-8", "replace")
 
     def stop(self, how=signal.SIGTERM, seconds=PATIENCE):
-        """Send a signal, wait for the end, return the status."""
+        """Send a signal, wait for the end, and return the status."""
         if self.popen.poll() is None:
             self.popen.send_signal(how)
         return self.popen.wait(seconds)
 
 
 class ServiceProcess(Reachable, Process):
-    """A service in a process of its own, on a port of this machine."""
+    """A service in a separate process, on a local port."""
 
     def __init__(self, words, env, log, port, dsn=None, stdin=None):
         Process.__init__(self, words, env, log, stdin)
@@ -116,9 +117,9 @@ class ServiceProcess(Reachable, Process):
 
 @contextlib.contextmanager
 def launching(logs):
-    """Start commands in processes of their own that log into a directory; what still runs at the end is killed.
+    """Start commands in separate processes that log into a directory; at the end, kill those that still run.
 
-    With its workers, which would go by themselves, but may need the test's files for that.
+    Their workers are killed too: they would end by themselves, but may need the test's files until then.
     """
     started = []
 
@@ -139,16 +140,16 @@ def launching(logs):
 
 @contextlib.contextmanager
 def terminal():
-    """A terminal, as two files: what the person at it has, and what is the standard input of a program on it."""
+    """A terminal, as two files: the user's end, and the end that is a program's standard input."""
     with contextlib.ExitStack() as stack:
         yield tuple(stack.enter_context(open(end, "r+b", buffering=0)) for end in os.openpty())
 
 
 def free_port():
-    """A port that nobody listens on, and that nobody else is given.
+    """A port on which no process listens, and which no other process receives.
 
-    It stays bound to a socket that does not listen: those who ask for any port or connect to somewhere get another one,
-    while a server that sets SO_REUSEADDR, as all do, can listen there.
+    The port stays bound to a socket that doesn't listen. So a process that asks for any port or connects somewhere gets
+    another one. A server that sets SO_REUSEADDR, as all do, can still listen on it.
     """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -158,24 +159,24 @@ def free_port():
 
 
 def listens(port):
-    """Return whether a process listens on a port of this machine."""
+    """Return whether a process listens on a local port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def wait_until_listening(process, port):
-    """Wait until a program that was started listens on a port."""
+    """Wait until a started program listens on a port."""
     wait_for(lambda: process.popen.poll() is not None or listens(port))
     assert process.popen.poll() is None, process.log
 
 
 def stat_fields(directory):
-    """What /proc tells of a process or thread after its name, which may contain spaces; OSError if it is gone."""
+    """The fields of /proc/…/stat after the name, which may contain spaces; raises OSError if the process is gone."""
     return (directory / "stat").read_text("utf-8", "replace").rpartition(") ")[2].split()
 
 
 def alive(pid):
-    """Return whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie doesn't."""
     try:
         return stat_fields(PROC / str(pid))[STATE] != "Z"
     except OSError:
@@ -189,19 +190,19 @@ def cpu_ticks(pid):
 
 
 def children(pid):
-    """The process ids of the children of a process, as far as its first thread has started them."""
+    """The process ids of a process's children that its first thread has started."""
     return [int(child) for child in (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()]
 
 
 def command_line(pid, file="cmdline"):
-    """The words by which a process was started, each with a zero byte after it; empty if it is gone."""
+    """The words that started a process, each with a zero byte after it; empty if the process is gone."""
     with contextlib.suppress(OSError):
         return (PROC / str(pid) / file).read_bytes()
     return b""
 
 
 def descriptors(pid):
-    """What the descriptors of a process refer to, such as "pipe:[123]", less those that are closed meanwhile."""
+    """The targets of a process's descriptors, such as "pipe:[123]", except those closed during the search."""
     found = set()
     for link in (PROC / str(pid) / "fd").iterdir():
         with contextlib.suppress(OSError):
@@ -210,13 +211,13 @@ def descriptors(pid):
 
 
 def kill(pid, how=signal.SIGKILL):
-    """Send a signal, unless the process has gone."""
+    """Send a signal, unless the process has ended."""
     if alive(pid):
         os.kill(pid, how)
 
 
 def processes_in(directory):
-    """The processes that work in `directory` or below, as {pid: (command line, uid)}: an embedded server's."""
+    """The processes that work in `directory` or below, such as an embedded server's: {pid: (command line, uid)}."""
     found = {}
     for entry in PROC.iterdir():
         try:
@@ -229,22 +230,22 @@ def processes_in(directory):
 
 
 def postmaster(data_dir):
-    """The process id of the server in a data directory; None while it is yet to write that."""
+    """The process id of the server in a data directory; None until the server has written it."""
     with contextlib.suppress(FileNotFoundError, IndexError):
         return int((data_dir / "postgresql" / "postmaster.pid").read_text("utf-8").split()[0])
     return None
 
 
 def workers(process):
-    """The process ids of a supervisor's workers; those of forked ones are known by their names."""
+    """The process ids of a supervisor's workers; forked ones are recognised by their names."""
     return {pid for pid in children(process.pid) if b"worker" in command_line(pid) + command_line(pid, "comm")}
 
 
 def wait_until_ready(process, count):
-    """Wait for so many workers to have got ready in all."""
+    """Wait until this many workers have become ready in total."""
     wait_for(lambda: process.log.count(" is ready") >= count)
 
 
 def replaced(process, times=1):
-    """Wait until all workers have been replaced so many times."""
+    """Wait until all workers have been replaced this many times."""
     wait_for(lambda: process.log.count("replaced all workers") >= times)

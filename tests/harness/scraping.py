@@ -1,4 +1,4 @@
-"""The service's metrics, read as Prometheus would."""
+"""The service's metrics, read like Prometheus."""
 
 import re
 
@@ -18,7 +18,7 @@ class Scraped:
         self.url = f"http://127.0.0.1:{port}/metrics"
 
     async def numbers(self):
-        """Every sample, by its name and labels."""
+        """All samples, by name and labels."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in await self.families()
@@ -26,23 +26,23 @@ class Scraped:
         }
 
     async def families(self):
-        """Every metric family, parsed."""
+        """All metric families, parsed."""
         response = await http_client(keep=False).get(self.url)
         assert response.code == 200
         assert response.headers.getRawHeaders("content-type")[0].startswith("text/plain")
         return list(text_string_to_metric_families(await response.text()))
 
     async def value(self, name, **labels):
-        """One sample's value; 0 when there is none."""
+        """The value of a sample; 0 without that sample."""
         return (await self.numbers()).get((f"solisync_{name}", frozenset(labels.items())), 0)
 
     async def added(self, before, name, **labels):
-        """How much has been added to a sample since `before`, which `numbers` returned."""
+        """The increase of a sample since `before`, a result of `numbers`."""
         key = (f"solisync_{name}", frozenset(labels.items()))
         return await self.value(name, **labels) - before.get(key, 0)
 
     async def reaches(self, wanted, name, **labels):
-        """Wait until a sample has this value: gauges are only set every second."""
+        """Wait until a sample has this value: gauges are set only every second."""
         from twisted.internet import reactor
 
         while await self.value(name, **labels) != wanted:

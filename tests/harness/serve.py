@@ -1,4 +1,4 @@
-"""The service in a process of its own, for tests: bcrypt at its lowest cost, and no round of housekeeping."""
+"""The program of a service under test: bcrypt at its lowest cost, and no housekeeping."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ COST = 4
 
 
 def main():
-    """Serve, as the environment says."""
+    """Serve with the settings of the environment."""
     housekeeping.EVERY_SECONDS = 3_600.0  # a round would delete what another test on the same database counts
-    history.EVERY_SECONDS = 3_600.0  # likewise, it would add rows
+    history.EVERY_SECONDS = 3_600.0  # a round would add rows that another test counts
     settings = ServingSettings.from_environ(os.environ)
     reactor = monotonic_reactor()
     if sys.argv[1:] == ["worker"]:

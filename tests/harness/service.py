@@ -1,4 +1,4 @@
-"""The service in this process, on a port of this machine."""
+"""The service in this process, on a local port."""
 
 import functools
 import gc
@@ -20,7 +20,7 @@ from tests.harness.http_requests import Answer, http_client, new_address
 from tests.harness.postgres import run_sql
 
 housekeeping.EVERY_SECONDS = 3_600.0  # a round would delete what another test on the same database counts
-history.EVERY_SECONDS = 3_600.0  # likewise, it would add rows
+history.EVERY_SECONDS = 3_600.0  # a round would add rows that another test counts
 POOL_SIZE = next(int(setting.default) for setting in TABLE if setting.field == "database_connections")
 
 
@@ -32,23 +32,23 @@ def environment(dsn, **more):
         "SOLISYNC_DATA_DIR": NO_DATA_DIR,
         "SOLISYNC_LISTEN": "tcp:0:interface=127.0.0.1",
         "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
-        "SOLISYNC_CHECKERS": "0",  # a test of the checks has its own
+        "SOLISYNC_CHECKERS": "0",  # tests of the checks start their own
         **more,
     }
 
 
 async def refused(call):
-    """The status and message of a client's call that must fail."""
+    """Return the status and the message of a client's call that must fail."""
     with pytest.raises(ApiError) as caught:
         await call
     return caught.value.status, caught.value.message
 
 
 class Reachable:
-    """A service with a `port` of this machine, a `url` and the `dsn` of its database.
+    """A service with a local `port`, a `url`, and the `dsn` of its database.
 
-    Connections are kept between requests only where the service outlives its tests: when it stops, it leaves a second
-    to the clients of kept ones.
+    Connections are kept between requests only if the service runs longer than a test: when a service stops, it waits a
+    second for the clients of kept connections.
     """
 
     keeps_connections = False
@@ -59,12 +59,12 @@ class Reachable:
         self.dsn = dsn
 
     def client(self, address=None):
-        """A client with an address of its own, as a trusted proxy would name it."""
+        """A client with a new address, as named by a trusted proxy."""
         http = http_client(keep=self.keeps_connections)
         return Client(self.url, http=http, headers={"X-Forwarded-For": address or new_address()})
 
     async def ask(self, method, path, headers=None, body=None, *, bearer=None, address=None):
-        """One request as it is given: a bytes body is sent as it is, anything else as JSON."""
+        """Send a request; a body of bytes is sent unchanged, any other as JSON."""
         headers = {"X-Forwarded-For": address or new_address(), **(headers or {})}
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
@@ -81,7 +81,7 @@ class Reachable:
         return answer
 
     async def player(self, name="ann"):
-        """A client that has just registered."""
+        """Register a player, and return its client."""
         client = self.client()
         await client.register(name, PASSWORD)
         return client
@@ -100,11 +100,11 @@ class Running(Reachable):
 
     @property
     def at_rest(self):
-        """Whether all connections to the database are there, and no work uses one."""
+        """True while all connections to the database are open and idle."""
         return self.service.parts.database.pool.idle == self.service.parts.settings.database_connections
 
     def forget_lists(self):
-        """Forget the lists that are remembered for a second: the database has been emptied under the service."""
+        """Forget the cached lists, because the database was emptied without the service."""
         for cache in self._caches:
             cache.invalidate()
 
@@ -114,7 +114,7 @@ class Running(Reachable):
 
 
 def begin(reactor, dsn, *, settings=None, **options):
-    """Start a service of the test's own, which is yet to get ready."""
+    """Start a separate service, without waiting for it."""
     service = make_service(
         ServingSettings.from_environ(environment(dsn, **(settings or {}))),
         reactor,
@@ -126,14 +126,14 @@ def begin(reactor, dsn, *, settings=None, **options):
 
 
 async def start(reactor, dsn, *, settings=None, **options):
-    """A running service of the test's own; stop it with `await running.service.stopService()`."""
+    """Start a separate service and wait for it; stop it with `await running.service.stopService()`."""
     running = begin(reactor, dsn, settings=settings, **options)
     await ready(reactor, running.client())
     return running
 
 
 async def ready(reactor, client, seconds=PATIENCE):
-    """Wait until a service says it is ready."""
+    """Wait until a service reports that it is ready."""
     from twisted.internet.task import deferLater
 
     deadline = time.monotonic() + seconds

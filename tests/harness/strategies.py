@@ -1,4 +1,4 @@
-"""Hypothesis strategies for progress that a client may legally push, and examples of any strategy as a list."""
+"""Hypothesis strategies for progress that a client may push, and examples of any strategy as a list."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from tests.harness.payloads import NIL, U32, U64
 
-# What UTF-8 can write. Asked for by codec="utf-8", as `st.text()` does, each process works it out for three seconds.
+# The characters that UTF-8 can encode. With codec="utf-8", as in `st.text()`, each process would take three seconds to
+# work these out.
 CHARACTERS = st.characters(exclude_categories=["Cs"])
 
 
 def texts(**sizes):
-    """Any text that UTF-8 can write."""
+    """Any text that UTF-8 can encode."""
     return st.text(CHARACTERS, **sizes)
 
 
@@ -25,7 +26,7 @@ dates = st.dates(date(1, 1, 1), date(9999, 12, 31)).map(date.isoformat)
 
 @st.composite
 def times(draw):
-    """RFC 3339 with any offset, and up to nine digits of a second."""
+    """RFC 3339 times with any offset and up to nine decimals of a second."""
     offset = timedelta(minutes=draw(st.integers(-14 * 60, 14 * 60)))
     moment = draw(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC)))
     written = moment.astimezone(timezone(offset)).replace(microsecond=0, tzinfo=None).isoformat()
@@ -45,7 +46,7 @@ unknowns = st.dictionaries(st.sampled_from(["zz_new", "zz_\0", "zz_😀", "zz_é
 
 
 def records(required, optional=None):
-    """Objects with all required fields, any of the optional ones, and perhaps some that the server doesn't know."""
+    """Objects with all required fields, some optional ones, and perhaps some that the server doesn't know."""
     return st.tuples(st.fixed_dictionaries(required, optional=optional or {}), unknowns).map(
         lambda pair: {**pair[1], **pair[0]}
     )
@@ -117,12 +118,12 @@ payloads = records(
 
 
 def costly(count):
-    """Settings for a test whose examples take many milliseconds each to make: a third of them, all with --fire."""
+    """Settings for a test with expensive examples: a third of them, or all with --fire."""
     return settings(max_examples=count if settings.get_current_profile_name() == "full" else count // 3)
 
 
 def examples(strategy, count):
-    """`count` examples of a strategy or a few more, the same ones in every run, for tests that send several at once."""
+    """At least `count` examples of a strategy, the same in every run, for tests that send several at the same time."""
     collected = []
 
     @settings(max_examples=count, database=None, derandomize=True, suppress_health_check=[*HealthCheck])

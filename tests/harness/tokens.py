@@ -1,4 +1,4 @@
-"""Tokens of players and sessions that a test has made up."""
+"""Tokens of made-up players and sessions."""
 
 from uuid import uuid4
 
@@ -10,16 +10,16 @@ OURS = SECRET.encode()
 
 
 def token_pair(user, jti, now, secret=OURS):
-    """The tokens that a service with this secret issues at this time, for a record of this id."""
+    """The tokens that a service with this secret issues at this time for a record with this id."""
     record = RefreshRecord(jti, refresh_expiry(now), access_expiry(now), None)
     return Tokens(secret).pair(user, record, access_expiry(now))
 
 
 def access_token(user, now, secret=OURS):
-    """An access token of no session that there is."""
+    """An access token whose session doesn't exist."""
     return token_pair(user, str(uuid4()), now, secret).access_token
 
 
 def refresh_token(user, jti, now, secret=OURS):
-    """A refresh token for a record of this id."""
+    """A refresh token for a record with this id."""
     return token_pair(user, jti, now, secret).refresh_token
