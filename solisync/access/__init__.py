@@ -1,1 +1,1 @@
-"""Tokens, passwords, rate limits, and the addresses of clients."""
+"""Tokens, passwords, rate limits and clients' addresses."""

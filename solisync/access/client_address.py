@@ -9,17 +9,17 @@ Address = IPv4Address | IPv6Address
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 REMEMBERED = 4_096  # origins
-HOPS_MAX = 20  # of X-Forwarded-For, from the right
-ADDRESS_MAX = 128  # characters; no address is longer, and longer text is not cached
-IPV6_CLIENT_PREFIX = 64  # the smallest network that a provider assigns, in which a client may change its address
+HOPS_MAX = 20  # the hops of X-Forwarded-For that are read, from the right
+ADDRESS_MAX = 128  # in characters; no address is longer, and longer text isn't cached
+IPV6_CLIENT_PREFIX = 64  # providers assign at least a /64, in which a client may change its address
 
 
 def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks) -> Address | None:
-    """The client's address, given the peer's address and the lines of X-Forwarded-For.
+    """Return the client's address, from the peer's address and the lines of X-Forwarded-For.
 
-    `peer` is None for a unix socket, which is always trusted; the result is None when such a peer names no client.
-    Proxies append to the header, so it is read from the right, past trusted proxies, up to the first hop that is not
-    an address: the client itself may have written what is left of it.
+    `peer` is None for a unix socket, which is always trusted; the result is None if such a peer names no client.
+    Proxies append to the header, so it is read from the right, past trusted proxies, and only up to the first hop that
+    isn't an address. The client itself may have written all hops to the left of that.
     """
     client = None if peer is None else parse_address(peer)
     if client is not None and not _is_trusted(client, trusted):
@@ -35,7 +35,7 @@ def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks
 
 
 def parse_address(text: str) -> Address | None:
-    """The address in a hop: alone, with a port, in brackets, or with both; None when it is not an address."""
+    """The address in a hop, which may be in brackets and have a port; None if there is no address."""
     text = text.strip(" \t")
     if len(text) > ADDRESS_MAX:
         return None
@@ -63,9 +63,9 @@ def bucket(address: Address | None) -> str:
 
 
 class Caller(NamedTuple):
-    """Where a request comes from: a name for logs, a bucket for rate limits.
+    """The origin of a request: a name for logs, and a bucket for rate limits.
 
-    `forged` says that X-Forwarded-For came from a peer that is not a trusted proxy.
+    `forged` is True if X-Forwarded-For came from a peer that isn't a trusted proxy.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Caller(NamedTuple):
 
 
 class CallerResolver:
-    """Resolves the origins of requests, and caches them; unless `trust_unix`, peers at a unix socket name nobody."""
+    """Resolves and caches the origins of requests; without `trust_unix`, it ignores the header on unix sockets."""
 
     def __init__(self, trusted: Networks, *, trust_unix: bool = True) -> None:
         self._trusted = trusted

@@ -1,9 +1,9 @@
-"""A budget for large request bodies and large progress: to parse or merge these takes the reactor from everybody else.
+"""A budget for large request bodies and large progress, whose parsing or merging blocks the reactor for all clients.
 
-A token bucket for each client, in the memory of each process: a limit that all processes share (rate_limit.py) would
-cost a statement, and it is this process's time that is protected. The price of a body is its size, so that clients can
-predict it; one that is made to be parsed slowly costs more, in proportion to the time. A push is merged with what is
-stored, so its price is the size of the larger of both.
+Each client has a token bucket in the memory of each process. A limit shared by all processes (rate_limit.py) would cost
+a statement, and the budget protects only the time of this process. The price of a body is its size, which clients can
+predict; a body crafted to be parsed slowly costs more, in proportion to the time. A push is merged with the stored
+progress, so its price is the size of the larger of the two.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,17 +13,17 @@ from time import thread_time
 
 from ..errors import TooMany
 
-LARGE_BYTES = 65_536  # a body of up to that many bytes is free
-BURST_BYTES = 20 * 2**20  # of a client that has sent nothing large for a while: 20 of the largest bodies
+LARGE_BYTES = 65_536  # a body of up to this size is free
+BURST_BYTES = 20 * 2**20  # the full bucket of a client, enough for 20 of the largest bodies
 BYTES_PER_SECOND = 2 * 2**20
-REACTOR_SHARE = 0.05  # what parsing for one client may take of the reactor in the long run, and merging once more
-REMEMBERED = 10_000  # clients whose buckets are kept; a bucket that is forgotten is full again
+REACTOR_SHARE = 0.05  # the long-term share of a client's parsing in the reactor's time, and as much again for merging
+REMEMBERED = 10_000  # the number of clients whose buckets are kept; a forgotten bucket is full again
 
 
 class LargeBodies:
     """Admits large bodies, or calls `on_refusal` and raises TooMany.
 
-    `seconds` is a clock, `cpu_seconds` the time this thread has computed.
+    `seconds` is a clock, `cpu_seconds` the processor time of this thread.
     """
 
     name = "large_bodies"
@@ -38,13 +38,13 @@ class LargeBodies:
         self._seconds = seconds
         self._cpu_seconds = cpu_seconds
         self._on_refusal = on_refusal
-        self._buckets: dict[str, tuple[float, float]] = {}  # bytes left, and since when; the latest used last
+        self._buckets: dict[str, tuple[float, float]] = {}  # bytes left, and since when; the most recent last
 
     def admit(self, client: str, size: int) -> None:
-        """Charge a client for a body of `size` bytes, at most BURST_BYTES; raises TooMany, and then charges nothing."""
+        """Charge a client for a body of `size` bytes, at most BURST_BYTES, or raise TooMany without charging."""
         left = self._left(client)
         missing = size - left
-        refused = missing >= 1  # less is what rounding leaves after a wait of exactly Retry-After
+        refused = missing >= 1  # less than a byte is an error of rounding, after a wait of exactly Retry-After
         self._keep(client, left if refused else left - size)
         if refused:
             self._on_refusal()
@@ -52,7 +52,7 @@ class LargeBodies:
 
     @contextmanager
     def parsing(self, client: str, size: int) -> Iterator[None]:
-        """Charge a client for the time of a block that parses a body, as far as its size has not paid for that."""
+        """Charge a client for the time of a block that parses a body, less the price of the body's size."""
         began = self._cpu_seconds()
         try:
             yield
@@ -63,11 +63,11 @@ class LargeBodies:
 
     @contextmanager
     def merging(self, client: str, *, pushed: int, stored: int) -> Iterator[None]:
-        """Charge a client for a block that merges a body of `pushed` bytes, which was admitted, with `stored` ones.
+        """Charge a client for a block that merges an admitted body of `pushed` bytes with `stored` bytes.
 
-        Raises TooMany before the block.
+        Raises TooMany before the block runs.
         """
-        size = min(max(pushed, stored), BURST_BYTES)  # an import may bring progress that is larger than the budget
+        size = min(max(pushed, stored), BURST_BYTES)  # imported progress may be larger than the budget
         if size <= LARGE_BYTES:
             yield
             return
@@ -83,7 +83,7 @@ class LargeBodies:
         return min(BURST_BYTES, left + max(0.0, now - since) * BYTES_PER_SECOND)
 
     def _keep(self, client: str, left: float) -> None:
-        self._buckets.pop(client, None)  # to be the last
+        self._buckets.pop(client, None)  # so that it becomes the last one
         self._buckets[client] = left, self._seconds()
         if len(self._buckets) > REMEMBERED:
             del self._buckets[next(iter(self._buckets))]

@@ -1,6 +1,6 @@
 """Password hashing with bcrypt, in threads and behind a bounded queue (docs/security.md "Passwords").
 
-The only module that imports bcrypt.
+No other module imports bcrypt.
 """
 
 import base64
@@ -34,10 +34,10 @@ _thread = threading.local()
 
 
 def prehash(password: bytes, *, cut: bool = False) -> bytes:
-    """What bcrypt hashes: the password itself or, above bcrypt's limit of 72 bytes, an HMAC-SHA-384 of all of it.
+    """Return the input for bcrypt: the password, or its HMAC-SHA-384 if it exceeds bcrypt's limit of 72 bytes.
 
-    The digest is prefixed with 0xff, which begins no UTF-8 text, so no short password equals a digest. With `cut`, what
-    other systems hash: the first 72 bytes, and nothing of the rest.
+    The digest is prefixed with 0xff, which can't begin UTF-8 text, so no short password equals a digest. With `cut`,
+    return only the first 72 bytes, as other systems do.
     """
     if cut or len(password) <= BCRYPT_MAX_BYTES:
         return password[:BCRYPT_MAX_BYTES]
@@ -45,12 +45,12 @@ def prehash(password: bytes, *, cut: bool = False) -> bytes:
 
 
 class Passwords:
-    """Hashes and verifies passwords in the thread pool, `at_once` at a time; the rest wait in a queue.
+    """Hashes and verifies passwords in the thread pool, `at_once` at a time; the others wait in a queue.
 
-    The queue is bounded in time, not in length: it accepts what the measured pace can serve within QUEUE_SECONDS, and
-    rejects what has waited for that long because the pace has dropped. A caller that is cancelled while it waits leaves
-    the queue, so nothing is hashed for a client that has hung up. `waited` is called with the seconds that each
-    password has waited.
+    The queue is bounded by time, not by length: it accepts only passwords that it expects to serve within
+    QUEUE_SECONDS at the measured pace. If the pace drops, it rejects passwords that have waited that long. A cancelled
+    caller leaves the queue, so nothing is hashed for a client that has hung up. `waited` is called with the seconds
+    that each password has waited.
     """
 
     def __init__(
@@ -67,36 +67,36 @@ class Passwords:
         self._slots = DeferredSemaphore(at_once)
         self._cost = cost
         self._waited = waited
-        self._seconds_each = 0.25  # a moving average of what one password takes on this machine
-        # Verified when the user doesn't exist: a well-formed hash of the same cost, so that both cases take as long.
+        self._seconds_each = 0.25  # a moving average of the time for one password
+        # Verified if the player doesn't exist: a valid hash of the same cost, so that both cases take the same time.
         self._nobody = f"$2b${cost:02d}$UVmvVqOpQGBwmrkAbBTIwefJ9Rcj9yEOThhnbIZFpOESUaDrqFqOy".encode()
 
     async def hash(self, password: bytes) -> str:
-        """The bcrypt hash of `password`; raises Unavailable when the queue is full."""
+        """Return the bcrypt hash of `password`; raise Unavailable if the queue is full."""
         return await self._run(lambda: self._hash(password))
 
     async def hash_of_nothing(self) -> str:
-        """The hash of a random password, which nobody knows."""
+        """Return the hash of a random, unknown password."""
         return await self.hash(secrets.token_urlsafe(32).encode())
 
     def hash_of_guest(self) -> str:
-        """Random text in the form of a hash, made without hashing: no password has it."""
+        """Return random text in the form of a hash, made without hashing: no password matches it."""
         return bcrypt.gensalt(self._cost).decode("ascii") + "".join(secrets.choice(_BASE64) for _ in range(31))
 
     async def verify(self, password: bytes, password_hash: str | None, *, cut: bool = False) -> bool:
         """Whether `password` has this hash; for None, False after the same work. Raises Unavailable as `hash` does.
 
-        `cut`: the hash comes from a system that hashed the first 72 bytes alone.
+        `cut` is True for a hash from a system that hashed only the first 72 bytes.
         """
         expected = self._nobody if password_hash is None else password_hash.encode()
         matches = await self._run(lambda: bcrypt.checkpw(prehash(password, cut=cut), expected))
         return matches and password_hash is not None
 
     async def replace(self, current: bytes, password_hash: str, new: bytes, *, cut: bool = False) -> str | None:
-        """The hash of `new`, or None when `current` hasn't this hash. Raises Unavailable as `hash` does.
+        """Return the hash of `new`, or None if `current` doesn't have this hash. Raises Unavailable as `hash` does.
 
-        Both are one piece of work for the queue: else a flood of these would fill it with first halves, whose second
-        halves would then be rejected.
+        Verifying and hashing are a single job in the queue. As two jobs, a flood of requests would fill the queue with
+        first jobs, and their second jobs would be rejected.
         """
 
         def work() -> str | None:
@@ -112,7 +112,7 @@ class Passwords:
         return len(self._slots.waiting)
 
     def require_room(self) -> None:
-        """Raise Unavailable when one more password would wait too long; worth asking before any work for it."""
+        """Raise Unavailable if another password would wait too long; callers check this before any other work."""
         if not self._slots.tokens and (self.waiting + 1) * self._seconds_each / self._slots.limit > QUEUE_SECONDS:
             raise Unavailable(retry_after=int(QUEUE_SECONDS))
 
@@ -129,7 +129,7 @@ class Passwords:
         began = self._reactor.seconds()
         self._waited(began - arrived)
         running = deferToThreadPool(self._reactor, self._threads, _at_low_priority, work)
-        # A thread can't be stopped: it keeps its slot until it has ended, also when the caller is cancelled meanwhile.
+        # A thread can't be stopped: it keeps its slot until it ends, even if its caller is cancelled.
         return await shielded(running.addBoth(self._release, began))
 
     def _release(self, result: T, began: float) -> T:
@@ -139,11 +139,11 @@ class Passwords:
 
 
 def _at_low_priority(work: Callable[[], T]) -> T:
-    """Run `work` with this thread's priority lowered, so that the reactor stays quick while every core hashes."""
+    """Run `work` at a lower priority of this thread, so that the reactor stays fast while every core hashes."""
     if not getattr(_thread, "lowered", False):
         _thread.lowered = True
         if hasattr(os, "setpriority"):
-            # Linux accepts the id of a thread where that of a process is asked for; only root could raise it again.
+            # Linux accepts a thread's id in place of a process's. Only root could raise the priority again.
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
     return work()

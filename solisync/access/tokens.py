@@ -1,7 +1,7 @@
 """Access and refresh tokens: JWTs signed with HS256 (RFC 7519; docs/security.md "Tokens and sessions").
 
-The only module that imports PyJWT. PyJWT compares `exp` to the wall clock; here the time is an argument, so expiry is
-checked by hand.
+No other module imports PyJWT. PyJWT compares `exp` with the wall clock. Here the time is an argument, so this module
+checks expiry itself.
 """
 
 import re
@@ -25,15 +25,15 @@ from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
 from ..rules.shapes import is_id
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
-TOKEN_MAX = 1_024  # characters; those of this service have some 250
+TOKEN_MAX = 1_024  # in characters; tokens of this service have about 250
 
 _ALGORITHM = "HS256"
 _HMAC = HMACAlgorithm(sha256)
 _HEADER = jwt.encode({}, bytes(32), _ALGORITHM).partition(".")[0] + "."
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
-# Python's base64 ignores padding, white space and the last two bits: without this check a token would have many
-# spellings, each of which would be remembered.
+# Python's base64 ignores padding, white space and the last two bits. Without this check a token would have many
+# spellings, and the cache would keep each of them.
 _SPELLING = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]")
 _SIGNATURE_ONLY = {
     "verify_signature": True,
@@ -49,21 +49,21 @@ _SIGNATURE_ONLY = {
 
 @dataclass(frozen=True, slots=True)
 class RefreshClaims:
-    """The claims of a valid refresh token: its user, and the id of its record in the database."""
+    """The claims of a valid refresh token: its player, and the id of its record in the database."""
 
     user_id: str
     jti: str
 
 
 class AccessClaims(NamedTuple):
-    """The claims of a valid access token: together they name the session whose latest access token it is, if any."""
+    """The claims of a valid access token; together they identify the session with this latest access token, if any."""
 
     user_id: str
     expiry: int  # seconds since 1970
 
 
 class Tokens:
-    """Issues the tokens that are signed with `secret`, and verifies them and those signed with `previous`, if any.
+    """Issues tokens signed with `secret`, and verifies tokens signed with `secret` or `previous`.
 
     `new_id` makes the ids of refresh tokens.
     """
@@ -78,29 +78,29 @@ class Tokens:
         self._read_access = lru_cache(REMEMBERED)(self._verify_access)
 
     def record(self, now: datetime, user_agent: str | None) -> RefreshRecord:
-        """What to store before a pair of tokens is issued to a client that calls itself `user_agent`."""
+        """Return the record to store before issuing a pair of tokens to a client with this `user_agent`."""
         return RefreshRecord(self._new_id(), refresh_expiry(now), access_expiry(now), user_agent)
 
     @staticmethod
     def retry_digest(claims: RefreshClaims, retry_key: str | None) -> bytes | None:
-        """What is stored of the key of a refresh; None without a key."""
+        """Return the stored form of a refresh's retry key, or None if there is no key."""
         return None if retry_key is None else sha256(f"{claims.jti} {retry_key}".encode()).digest()
 
     def pair(self, user_id: str, record: RefreshRecord, expiry: int) -> TokenPair:
-        """The pair of tokens of a stored record, with the `exp` of the access token that storing it returned."""
+        """Return the tokens of a stored record; `expiry` is the access token's `exp`, which storing it returned."""
         return TokenPair(
             self._sign({"sub": user_id, "exp": expiry, "kind": "access"}),
             self._sign({"sub": user_id, "exp": _seconds(record.expires), "kind": "refresh", "jti": record.jti}),
         )
 
     def read_access(self, token: str, now: datetime) -> AccessClaims:
-        """The claims of a valid access token; raises Unauthorized for any other text."""
+        """Return the claims of a valid access token; raise Unauthorized for any other text."""
         claims = self._read_access(token)
         _check_expiry(claims.expiry, now)
         return claims
 
     def read_refresh(self, token: str, now: datetime) -> RefreshClaims:
-        """The claims of a valid refresh token; raises Unauthorized for any other text."""
+        """Return the claims of a valid refresh token; raise Unauthorized for any other text."""
         claims = self._verify(token, "refresh")
         _check_expiry(claims["exp"], now)
         return RefreshClaims(_uuid(claims.get("sub")), _uuid(claims.get("jti")))
@@ -123,7 +123,7 @@ class Tokens:
         return claims
 
     def _signed(self, token: str) -> dict[str, Any]:
-        """The claims of a token that has the signature of one of the accepted secrets."""
+        """Return the claims of a token that is signed with an accepted secret."""
         claims = self._issued(token)
         if claims is not None:
             return claims
@@ -137,7 +137,7 @@ class Tokens:
         raise Unauthorized
 
     def _issued(self, token: str) -> dict[str, Any] | None:
-        """The same for a token that begins with our header; None for one on which PyJWT has to decide.
+        """Like `_signed` for a token that begins with our header; return None if PyJWT must decide.
 
         Fast path: replaces jwt.decode for nearly all tokens, 320,000 instructions, see docs/performance.md.
         """
@@ -148,12 +148,12 @@ class Tokens:
             return None
         try:
             return _decode(urlsafe_b64decode(signed[len(_HEADER) :] + "=="))
-        except (ValueError, RecursionError):  # also what json.loads accepts and msgspec does not, such as NaN
+        except (ValueError, RecursionError):  # also for text that json.loads accepts but msgspec doesn't, such as NaN
             return None
 
 
 def can_sign(secret: bytes) -> bool:
-    """Whether PyJWT takes this for a secret: a public key, a certificate and a JWK are none."""
+    """Whether PyJWT accepts this as a secret: it refuses a public key, a certificate and a JWK."""
     try:
         _HMAC.prepare_key(secret)
     except jwt.InvalidKeyError:
@@ -166,17 +166,17 @@ def _signature(signed: str, secret: bytes) -> str:
 
 
 def _check_expiry(expires: int, now: datetime) -> None:
-    if expires <= now.timestamp():  # RFC 7519 §4.1.4: refused on or after exp; no leeway
+    if expires <= now.timestamp():  # RFC 7519 §4.1.4: refused on or after exp, without leeway
         raise Unauthorized
 
 
 def access_expiry(now: datetime) -> int:
-    """`exp` of the access tokens issued at `now`, unless the player has another that ends in the same second."""
+    """`exp` of an access token issued at `now`, unless another one of the player ends in the same second."""
     return _seconds(now + ACCESS_LIFETIME)
 
 
 def refresh_expiry(now: datetime) -> datetime:
-    """When the refresh tokens issued at `now` expire, in whole seconds as in their `exp`."""
+    """The expiry of a refresh token issued at `now`, in whole seconds as in its `exp`."""
     return (now + REFRESH_LIFETIME).replace(microsecond=0)
 
 
@@ -185,7 +185,7 @@ def _seconds(moment: datetime) -> int:
 
 
 def _uuid(claim: object) -> str:
-    if isinstance(claim, str) and is_id(claim):  # as in all tokens of ours
+    if isinstance(claim, str) and is_id(claim):  # as in all tokens of this service
         return claim
     try:
         return str(UUID(claim))  # type: ignore[arg-type]

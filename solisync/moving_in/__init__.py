@@ -1,1 +1,1 @@
-"""Moves an original server's database in (docs/moving-in.md): reads its SQLite file, and stores what is new."""
+"""The import from an original server (docs/moving-in.md): read its SQLite database, and store new rows."""

@@ -1,4 +1,4 @@
-"""Imports everything that an original server has stored, table by table (docs/moving-in.md)."""
+"""The import of an original server's data, table by table (docs/moving-in.md)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -21,16 +21,16 @@ from .tally import Tally
 
 BATCH = 200  # rows in a transaction
 BATCH_BYTES = 1_048_576
-AVATARS = 4  # in a transaction, of up to a MiB each
+AVATARS = 4  # images in a transaction, of up to a MiB each
 
 T = TypeVar("T")
 R = TypeVar("R")
-Look = Callable[[Statements, Sequence[T]], Awaitable[R]]  # tells which of some rows are new
-Store = Callable[[Transaction, Sequence[T]], Awaitable[R]]  # the same, and stores these
+Look = Callable[[Statements, Sequence[T]], Awaitable[R]]  # returns which rows are new
+Store = Callable[[Transaction, Sequence[T]], Awaitable[R]]  # stores the new rows, and returns which they are
 
 
 class Import:
-    """One run over all tables. `report` is told how far it has come; a dry run looks and writes nothing."""
+    """A run over all tables. `report` is called with the progress of the run; a dry run only reads."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class Import:
         self._newest_classics: dict[object, datetime] = {}
 
     async def run(self) -> None:
-        """Import everything; what belongs to players comes after them."""
+        """Import everything: first players, then the rows that belong to them."""
         try:
             await self._all()
         finally:
-            if self._storing is not None:  # after an interruption or another failure, the transaction that runs ends
+            if self._storing is not None:  # even after a failure, let the running transaction end
                 await self._storing.addErrback(lambda failure: None)
 
     async def _all(self) -> None:
@@ -89,7 +89,7 @@ class Import:
     async def _owned(
         self, table: str, read: Callable[[Row], T], look: Look[T, set[str]], store: Store[T, set[str]]
     ) -> None:
-        """Import the rows of a table that belong to players: `read` makes a value of each, `store` stores some."""
+        """Import a table of players' rows: `read` makes a value of a row, `look` and `store` take many values."""
         key = self._original.key(table)
         async for batch in self._batches(table):
             usable: list[T] = []
@@ -119,7 +119,7 @@ class Import:
         return value
 
     async def _store(self, table: str, rows: Sequence[T], look: Look[T, set[str]], store: Store[T, set[str]]) -> None:
-        """Begin to store rows, as soon as those before are stored; the next are read meanwhile."""
+        """Begin to store rows when the previous ones are stored; the caller reads the next rows at the same time."""
 
         async def work() -> None:
             new = await self._apply(rows, look, store)
@@ -151,7 +151,7 @@ class Import:
         return set(documents)
 
     async def _merged(self, statements: Statements, progress: Sequence[OriginalProgress]) -> dict[str, bytes]:
-        """The documents that the import changes, merged, by player."""
+        """Return the merged documents that the import changes, by player."""
         stored = await players.progress(statements, [each.user_id for each in progress])
         documents: dict[str, bytes] = {}
         for each in progress:
@@ -199,7 +199,7 @@ class Import:
         return Image(row["id"], extension, content)
 
     async def _spend(self) -> None:
-        """Delete the refresh tokens that were imported once, are live here, and have been spent there."""
+        """Delete refresh tokens of an earlier import that are live here but were spent there."""
         spent, after = 0, NIL
         if not self._original.has("refresh_tokens"):
             return
@@ -222,7 +222,7 @@ class Import:
                     self._tally.refuse("analytics_events", row["id"], str(error))
                     continue
                 if reported.event.id in usable:
-                    self._tally.present("analytics_events")  # in another spelling
+                    self._tally.present("analytics_events")  # the same id in another spelling
                 usable.setdefault(reported.event.id, reported)
             await self._store("analytics_events", [*usable.values()], records.fresh_events, records.store_events)
 
@@ -236,7 +236,7 @@ class Import:
                     self._tally.warn("daily_challenges", row["date"], difference)
 
     async def _batches(self, table: str, rows: Iterator[Row] | None = None, most: int = BATCH) -> Any:
-        """The rows of a table in lists."""
+        """Yield the rows of a table in lists."""
         total = await self._original.read(self._original.count, "users" if table == "avatars" else table)
         batches, done = _split(self._original.rows(table) if rows is None else rows, most), 0
         while batch := await self._original.read(next, batches, None):

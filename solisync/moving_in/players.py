@@ -1,6 +1,7 @@
 """Storing players of an original server, with progress, entries and avatars (docs/moving-in.md "What comes along").
 
-Many in a statement. For a dry run there is a function beside each that stores, which says what that one would do.
+Each statement stores many rows. Each `store_` function has a `look_at_` function for dry runs, which returns the same
+without storing anything.
 """
 
 from binascii import b2a_base64
@@ -15,9 +16,9 @@ from .rows import Fate, Image, OriginalEntry, User, fate
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What becomes of a player; `username` is the one here, if they are here.
+    """The fate of a player; `username` is the name here, or None if the player isn't here.
 
-    `password_differs`: they still have the password that was imported once, but there have another by now.
+    `password_differs` is True if the player still has the imported password here, but a newer one there.
     """
 
     fate: Fate
@@ -30,7 +31,7 @@ def _found(id: str, username: str | None, noted: bool, name_taken: bool, passwor
     return id, Found(becomes, username, password_differs)
 
 
-# The players' rows come first, as everywhere, and in an order, so that no two of these wait for each other.
+# As everywhere, the players' rows are locked first, and in order, so that two transactions can't deadlock.
 LOCK = Statement(
     "original_lock",
     "SELECT id FROM users WHERE id = ANY ($1::text[]::uuid[]) ORDER BY id FOR NO KEY UPDATE",
@@ -74,7 +75,7 @@ PROGRESS = Query(
     prepared=False,
     row=lambda user_id, payload: (user_id, encoded(payload)),
 )
-# The revision stays as it is, whereupon a trigger ends the player's memory.
+# The revision doesn't change, and so a trigger deletes the player's remembered answers.
 SAVE_PROGRESS = Statement(
     "original_save_progress",
     """
@@ -123,7 +124,7 @@ VISIBLE = Statement(
     prepared=False,
 )
 
-# Avatars are noted by the ids of their players, so that one which its player has removed here doesn't come back.
+# Imported avatars are recorded by their players' ids, so that an avatar that was removed here doesn't come back.
 _LACKED = """
     avatar_extension IS NULL AND NOT EXISTS (SELECT FROM imported WHERE kind = 'avatar' AND imported.id = sent.id)
 """
@@ -155,7 +156,7 @@ SAVE_AVATARS = Statement(
 
 
 async def look_at_users(statements: Statements, users: Collection[User]) -> dict[str, Found]:
-    """What would become of these players, by their ids."""
+    """Return the fates of these players in a real run, by id."""
     rows = await statements.run(
         LOOK_AT_USERS,
         [user.id for user in users],
@@ -166,7 +167,7 @@ async def look_at_users(statements: Statements, users: Collection[User]) -> dict
 
 
 async def store_users(transaction: Transaction, users: Collection[User]) -> dict[str, Found]:
-    """Store those players who are new; what has become of each."""
+    """Store new players; return the fates of all these players."""
     found = await look_at_users(transaction, users)
     new = [user for user in users if found[user.id].fate is Fate.NEW]
     if new:
@@ -177,7 +178,7 @@ async def store_users(transaction: Transaction, users: Collection[User]) -> dict
             [user.password_hash for user in new],
             [user.created_at.isoformat() for user in new],
         )
-        stored = await look_at_users(transaction, new)  # whoever has registered meanwhile has the name
+        stored = await look_at_users(transaction, new)  # a player may have registered the name since
         found |= {user_id: state for user_id, state in stored.items() if state.fate is Fate.TAKEN}
     there = [user_id for user_id, state in found.items() if state.fate in (Fate.NEW, Fate.PRESENT)]
     await transaction.run(NOTE_USERS, there)
@@ -190,38 +191,38 @@ async def lock(transaction: Transaction, ids: Collection[str]) -> None:
 
 
 async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
-    """The documents of those of these players who have any."""
+    """Return the documents of these players, as far as they have any."""
     return dict(await statements.many(PROGRESS, list(ids)))
 
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:
-    """Store the documents of players. Needs their locks."""
+    """Store the documents of players, whose rows must be locked."""
     await transaction.run(SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()])
 
 
 async def look_at_entries(statements: Statements, entries: Sequence[OriginalEntry]) -> set[str]:
-    """The players whose entries would be new or better."""
+    """Return the players whose entries would be new or better."""
     return id_set(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
 
 
 async def store_entries(transaction: Transaction, entries: Sequence[OriginalEntry]) -> set[str]:
-    """Add or improve entries; those players whose entries are new or better by it."""
+    """Add or improve entries; return the players whose entries have changed."""
     await lock(transaction, [entry.user_id for entry in entries])
     return id_set(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
 
 
 async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
-    """Those of these players who are on the leaderboard."""
+    """Return which of these players are on the leaderboard."""
     return id_set(await statements.run(VISIBLE, list(ids)))
 
 
 async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
-    """The players who would get these avatars."""
+    """Return the players that would get these avatars."""
     return id_set(await statements.run(LOOK_AT_AVATARS, [image.user_id for image in images]))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
-    """Store the avatars of players who have none, and have had none of an import; their ids."""
+    """Store avatars of players without one, unless an import has stored one before; return the players' ids."""
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]

@@ -1,7 +1,7 @@
 """Storing replays, refresh tokens and events of an original server, each once (docs/moving-in.md "Again and again").
 
-Each is noted by its id, in the transaction that stores it and for good: so what has been spent or deleted here since
-then doesn't come back. For a dry run there is a function that says which are fresh, and so would be stored.
+The transaction that stores a record also notes its id permanently, so that a record that was spent or deleted here
+doesn't come back. For dry runs, the `fresh_` functions return the ids that would be stored.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,11 +13,11 @@ from ..storage.rows import id_set
 from .players import LOCK
 from .rows import LiveToken, OriginalReplay, ReportedEvent
 
-TOKENS = 500  # refresh tokens in a page; SQLite may take no more than 999 parameters
+TOKENS = 500  # refresh tokens in a page; SQLite may accept only 999 parameters
 
 
 def _fresh(kind: str, table: str, key: str) -> Statement:
-    """Those ids that were never imported, and that nobody has brought in another way."""
+    """A query of the ids that were never imported, and aren't in the table for another reason."""
     return Statement(
         f"original_fresh_{table}",
         f"""
@@ -30,11 +30,11 @@ def _fresh(kind: str, table: str, key: str) -> Statement:
 
 
 def _noted(kind: str) -> str:
-    """SQL that notes all ids of `sent`; what runs beside it in a statement doesn't see that yet."""
+    """SQL that notes all ids of `sent`; other parts of the same statement don't see these notes yet."""
     return f"INSERT INTO imported (kind, id) SELECT '{kind}', id FROM sent ON CONFLICT DO NOTHING"  # noqa: S608
 
 
-# Asked first where rows are large, so that an import which is repeated sends none of them again.
+# Run first for large rows, so that a repeated import doesn't send them again.
 UNNOTED = Statement(
     "original_unnoted",
     """
@@ -93,7 +93,7 @@ SPEND_TOKENS = Statement(
 )
 
 FRESH_EVENTS = _fresh("event", "analytics_events", "id")
-# A name appears with an event that is new, and with no other, so that none comes back which was erased.
+# A name is stored only with a new event, so that an erased name doesn't come back.
 SAVE_EVENTS = Statement(
     "original_save_events",
     f"""
@@ -126,12 +126,12 @@ SAVE_EVENTS = Statement(
 
 
 async def fresh_replays(statements: Statements, replays: Sequence[OriginalReplay]) -> set[str]:
-    """Those of these replays that would be stored."""
+    """Return the ids of the replays that would be stored."""
     return id_set(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
 
 
 async def store_replays(transaction: Transaction, replays: Sequence[OriginalReplay]) -> set[str]:
-    """Store those replays that are fresh; their ids."""
+    """Store new replays; return their ids."""
     unnoted = id_set(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
@@ -141,34 +141,34 @@ async def store_replays(transaction: Transaction, replays: Sequence[OriginalRepl
 
 
 async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:
-    """Those of these refresh tokens that would be stored."""
+    """Return the ids of the refresh tokens that would be stored."""
     return id_set(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
 
 
 async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
-    """Store those refresh tokens that are fresh; their ids."""
+    """Store new refresh tokens; return their ids."""
     owners, ends = [token.user_id for token in tokens], [token.expires_at.isoformat() for token in tokens]
     save = (SAVE_TOKENS, [token.id for token in tokens], owners, ends)
     return id_set(await transaction.run_all((LOCK, owners), save))
 
 
 async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
-    """Refresh tokens that were imported and are live still, with their players: TOKENS of them, by id, after an id."""
+    """Return the next TOKENS imported refresh tokens that are still live, and their players, in order after an id."""
     return dict(await statements.many(LIVE_TOKENS, after, TOKENS))
 
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:
-    """Delete refresh tokens of these players; how many there still were."""
+    """Delete refresh tokens of these players; return the number of deleted ones."""
     return len(await transaction.run_all((LOCK, list(owners)), (SPEND_TOKENS, list(tokens))))
 
 
 async def fresh_events(statements: Statements, events: Sequence[ReportedEvent]) -> set[str]:
-    """Those of these events that would be stored."""
+    """Return the ids of the events that would be stored."""
     return id_set(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
 
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
-    """Store those events that are fresh; their ids."""
+    """Store new events; return their ids."""
     unnoted = id_set(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
     events = [reported for reported in events if reported.event.id in unnoted]
     if not events:

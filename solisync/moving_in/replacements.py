@@ -1,4 +1,4 @@
-"""Cells that the original server wrote unchecked: what counts in their place, and the warning that says so."""
+"""Replacements for invalid cells, which the original server didn't check, and the warnings about them."""
 
 import re
 from contextlib import suppress
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class OddCells:
-    """Reads cells of a row that don't cost it; `warnings` has a text for each that counts as something else."""
+    """Reads cells whose invalid values don't make the row unusable; `warnings` has a text for each replaced value."""
 
     def __init__(self, row: Row, now: datetime) -> None:
         self.warnings: list[str] = []
@@ -32,7 +32,7 @@ class OddCells:
         self._now = now
 
     def bests(self) -> Bests:
-        """The best score and time, of which one that clients can't read is absent, and a greater score capped."""
+        """The best score and time: a value that clients can't read is left out, and a score is capped."""
         score, seconds = self._row["best_score"], self._row["best_time_secs"]
         if score is not None and not (isinstance(score, int) and score > 0):
             score = self._instead(None, "best_score is not a whole number above 0: it is left out")
@@ -43,14 +43,14 @@ class OddCells:
         return Bests(score, seconds)
 
     def display_name(self) -> str:
-        """The display name, or the username instead of one that nobody may have here."""
+        """The display name, or the username if the display name isn't allowed here."""
         try:
             return check_display_name(cells.text(self._row, "display_name"))
         except (BadRequest, Unusable) as error:
             return self._instead(cells.text(self._row, "username"), f"{error}; the username is shown instead")
 
     def recorded_at(self, newest_classic: datetime | None) -> datetime:
-        """The time of an entry, of which a Classic replay has made its own `recorded_at`: a date, or any text."""
+        """The time of an entry. There, `recorded_at` comes from a Classic replay: a time, a date or any text."""
         try:
             moment = cells.time(self._row, "recorded_at")
         except Unusable:
@@ -58,11 +58,11 @@ class OddCells:
         return self._not_in_the_future(moment, "recorded_at")
 
     def received_at(self) -> datetime:
-        """The time of a replay, which must have one."""
+        """The time of a replay, which is required."""
         return self._not_in_the_future(cells.time(self._row, "received_at"), "received_at")
 
     def header(self, fields: Fields, received_at: datetime) -> Header:
-        """The header of a replay, with values that lists can show; raises BadRequest where a field is missing."""
+        """The header of a replay, with values that lists can show; raises BadRequest if a field is missing."""
         modes = self._modes(fields)
         readable = fields | {field: Raw(f'"{choices[0]}"'.encode()) for field, choices in _CHOICES if field in modes}
         readable |= self._capped(fields, "final_score", -NUMBER_MAX) | self._capped(fields, "time_seconds", 0)
@@ -89,7 +89,7 @@ class OddCells:
         return self._instead(self._now, f"{column} is in the future: the time of the import is used")
 
     def _modes(self, fields: Fields) -> dict[str, str]:
-        """What lists show of a mode or draw mode that is text, but none of those that are known."""
+        """The values that lists show in place of an unknown mode or draw mode."""
         shown = {}
         for field, choices in _CHOICES:
             text = _decoded(fields, field, str)

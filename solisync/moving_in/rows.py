@@ -1,6 +1,6 @@
-"""What the rows of an original server's database become here, or why they can't (docs/moving-in.md).
+"""Rows of an original server's database as values of this service (docs/moving-in.md).
 
-Each function raises Unusable for a row that can't be imported.
+Each function raises Unusable, with the reason, for a row that can't be imported.
 """
 
 import re
@@ -29,7 +29,7 @@ from . import sqlite_values as cells
 from .replacements import OddCells
 from .sqlite_values import Row, Unusable
 
-# bcrypt as Python's library reads it: the last of a salt's 22 characters has two bits. A cost above 14 takes seconds.
+# bcrypt as Python's library reads it: the last of a salt's 22 characters has two bits. Costs above 14 take seconds.
 _HASH = re.compile(r"\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}")
 _AVATAR = re.compile(rf"/avatars/(?P<owner>[^/]+)\.(?P<extension>{'|'.join(image.extension for image in FORMATS)})")
 
@@ -37,16 +37,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Fate(Enum):
-    """What becomes of a player of the file."""
+    """The fate of a player of the file."""
 
     NEW = "new"
     PRESENT = "present"
     DELETED = "deleted"  # here, since an import
-    TAKEN = "taken"  # their name, by somebody else
+    TAKEN = "taken"  # another player has the name
 
 
 class User(NamedTuple):
-    """A player; the hash is that of the first 72 bytes of their password."""
+    """A player; the hash is of the first 72 bytes of the password."""
 
     id: str
     username: str
@@ -55,7 +55,7 @@ class User(NamedTuple):
 
 
 class OriginalProgress(NamedTuple):
-    """What a player has pushed, as it was pulled there."""
+    """A player's progress, as a pull there would return it."""
 
     user_id: str
     document: Document
@@ -72,7 +72,7 @@ class OriginalEntry(NamedTuple):
 
 
 class OriginalReplay(NamedTuple):
-    """A replay, to be returned byte for byte."""
+    """A replay, which downloads return byte for byte."""
 
     id: str
     user_id: str
@@ -81,7 +81,7 @@ class OriginalReplay(NamedTuple):
 
 
 class LiveToken(NamedTuple):
-    """The record of a refresh token that has not been spent."""
+    """The record of an unspent refresh token."""
 
     id: str
     user_id: str
@@ -106,7 +106,7 @@ class Image(NamedTuple):
 
 
 def fate(*, exists: bool, noted: bool, name_taken: bool) -> Fate:
-    """What becomes of a player: whether they are here, were imported before, and whether another has their name."""
+    """The fate of a player: does the player exist, did an import note the player, does another one have the name?"""
     if exists:
         return Fate.PRESENT
     if noted:
@@ -115,7 +115,7 @@ def fate(*, exists: bool, noted: bool, name_taken: bool) -> Fate:
 
 
 def read_user(row: Row) -> User:
-    """A row of `users`."""
+    """Read a row of `users`."""
     username = cells.text(row, "username")
     try:
         if check_username(username) != username:
@@ -129,7 +129,7 @@ def read_user(row: Row) -> User:
 
 
 def read_progress(row: Row) -> OriginalProgress:
-    """A row of `sync_state`, with its player's own id in it, and no bounds but those of each field."""
+    """Read a row of `sync_state`: set the player's id in it, and check only the bounds of each field."""
     user_id = cells.uuid(row, "user_id")
     parts = {part: Raw(cells.json(row, f"{part}_json")) for part in ("stats", "achievements", "progress")}
     body = _encode({"user_id": user_id, **parts, "last_modified": cells.time(row, "last_modified")})
@@ -140,10 +140,10 @@ def read_progress(row: Row) -> OriginalProgress:
 
 
 def merged(stored: bytes | None, document: Document, now: datetime) -> bytes | None:
-    """The document to store where `stored` is now; None when that has everything already.
+    """Return the document to store in place of `stored`, or None if `stored` has everything already.
 
-    In doubt the stored value stays, so it takes the part of what is pushed. A document that nothing is merged with is
-    stored as it is.
+    In doubt the stored value stays, so the merge treats it as the pushed one. Without `stored`, the document is stored
+    unchanged.
     """
     if stored is None:
         return document.encode()
@@ -155,7 +155,7 @@ def merged(stored: bytes | None, document: Document, now: datetime) -> bytes | N
 
 
 def newest_classics(replays: Iterable[Row]) -> dict[object, datetime]:
-    """When the newest replay of mode Classic of each player was received, from rows of `replays`."""
+    """The time of receipt of each player's newest replay of mode Classic, from rows of `replays`."""
     newest: dict[object, datetime] = {}
     for row in replays:
         if row["mode"] == "Classic":
@@ -166,7 +166,7 @@ def newest_classics(replays: Iterable[Row]) -> dict[object, datetime]:
 
 
 def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tuple[OriginalEntry, list[str]]:
-    """A row of `leaderboard`, with its player's name and opt-in; and warnings of cells that count as something else."""
+    """Read a row of `leaderboard` with its player's name and opt-in; also return warnings about replaced cells."""
     odd = OddCells(row, now)
     entry = OriginalEntry(
         user_id=cells.uuid(row, "user_id"),
@@ -179,7 +179,7 @@ def read_entry(row: Row, newest_classic: datetime | None, now: datetime) -> tupl
 
 
 def read_stored_replay(row: Row, now: datetime) -> tuple[OriginalReplay, list[str]]:
-    """A row of `replays`, of which the text alone counts, as in an upload; and warnings, as of an entry."""
+    """Read a row of `replays`, whose text alone counts, as in an upload; also return warnings about replaced cells."""
     odd = OddCells(row, now)
     body = cells.text(row, "replay_json").encode()
     if len(body) > MAX_BODY:
@@ -194,12 +194,12 @@ def read_stored_replay(row: Row, now: datetime) -> tuple[OriginalReplay, list[st
 
 
 def read_token(row: Row) -> LiveToken:
-    """A row of `refresh_tokens`."""
+    """Read a row of `refresh_tokens`."""
     return LiveToken(cells.uuid(row, "jti"), cells.uuid(row, "user_id"), cells.time(row, "expires_at"))
 
 
 def read_event(row: Row) -> ReportedEvent:
-    """A row of `analytics_events`, by the rules of a report that was received then."""
+    """Read a row of `analytics_events`, by the rules for a report received at that time."""
     received_at = cells.time(row, "received_at")
     event = {
         "id": cells.text(row, "id"),
@@ -218,7 +218,7 @@ def read_event(row: Row) -> ReportedEvent:
 
 
 def avatar_extension(row: Row) -> str:
-    """The extension of a player's avatar, from a row of `users` that has an `avatar_url`."""
+    """Return the extension of a player's avatar, from a row of `users` with an `avatar_url`."""
     found = _AVATAR.fullmatch(cells.text(row, "avatar_url"))
     if found is None or found["owner"] != row["id"]:
         raise Unusable("avatar_url is not /avatars/<id>.<jpg, png, webp or gif>")
@@ -226,7 +226,7 @@ def avatar_extension(row: Row) -> str:
 
 
 def check_image(extension: str, image: bytes) -> None:
-    """Raise Unusable unless the image begins as its extension says."""
+    """Raise Unusable unless the image's first bytes fit its extension."""
     try:
         check_avatar(media_type(extension) or "", image)
     except BadRequest as error:
@@ -234,7 +234,7 @@ def check_image(extension: str, image: bytes) -> None:
 
 
 def challenge_difference(row: Row) -> str | None:
-    """In what a row of `daily_challenges` differs from the challenge of that day here; None if in nothing."""
+    """The difference between a row of `daily_challenges` and that day's challenge here, or None if they are equal."""
     try:
         challenge = daily_challenge(msgspec.convert(cells.text(row, "date"), date))
         goal = msgspec.json.decode(cells.json(row, "goal_json"), type=dict[str, Any])
@@ -246,14 +246,14 @@ def challenge_difference(row: Row) -> str | None:
     if seed != challenge.seed:
         return f"the seed there is {seed!r:.64}, here {challenge.seed}"
     here = structs.asdict(challenge)
-    for field in ("target_score", "max_time_secs"):  # the description is that server's own words
+    for field in ("target_score", "max_time_secs"):  # the description is worded differently there
         if goal.get(field, here[field]) != here[field]:
             return f"{field} there is {goal[field]!r:.64}, here {here[field]!r}"
     return None
 
 
 def _undated(document: Document) -> bytes:
-    """What counts of a document: without its times, and its owner, which a merge changes in any case."""
+    """The document without its times and its owner, which a merge always changes."""
     payload = structs.replace(
         document.payload,
         user_id="",

@@ -1,11 +1,11 @@
-"""The original server's database: a SQLite file, opened read-only, also while that server runs (docs/moving-in.md).
+"""The original server's database: an SQLite file, opened read-only, even while that server runs (docs/moving-in.md).
 
-What is read is a copy of the file, of one moment. So the file is read for as long as copying takes, and with a journal
-of the old kind that server waits no longer than that for its next write. The copy has no name, and is gone with the
-process, however that ends.
+The import reads a copy of the file from a single moment. So the file is in use only during the copying; with a rollback
+journal, that server waits only that long for its next write. The copy has no name, and disappears when the process
+ends.
 
-The file may be hostile. It may make a query endless, so each query runs in a thread and can be interrupted.
-Values above VALUE_MAX_BYTES are not read. Views and computed columns are refused.
+The file may be hostile. A query may never end, so each query runs in a thread and can be interrupted. Values above
+VALUE_MAX_BYTES aren't read. Views and computed columns are refused.
 """
 
 import sqlite3
@@ -25,13 +25,12 @@ from ..process.shielded import shielded
 from .sqlite_values import Row, Unread
 
 MAGIC = b"SQLite format 3\0"
-BUSY_SECONDS = 10.0  # how long to wait for that server to end a write
-PAGES = 2_000  # copied at a time: 8 MiB
+BUSY_SECONDS = 10.0  # the longest wait for a write of that server
+PAGES = 2_000  # the pages copied at a time: 8 MiB
 VALUE_MAX_BYTES = 8_388_608
 INTERRUPT_SECONDS = 0.05
 
-# The columns that are read of each table. Tables other than the first, and columns in OPTIONAL, may be absent: files of
-# older versions lack some.
+# The columns to read of each table. Files of older versions may lack columns in OPTIONAL, and all tables but the first.
 TABLES = {
     "users": ("id", "username", "password_hash", "created_at", "leaderboard_opt_in", "avatar_url"),
     "sync_state": ("user_id", "stats_json", "achievements_json", "progress_json", "last_modified"),
@@ -43,7 +42,7 @@ TABLES = {
 }
 OPTIONAL = {"users": {"leaderboard_opt_in", "avatar_url"}}
 CLASSICS = ("user_id", "mode", "received_at")  # columns of replays
-OWNED = ("sync_state", "leaderboard", "replays", "refresh_tokens")  # by a player, whom `user_id` names
+OWNED = ("sync_state", "leaderboard", "replays", "refresh_tokens")  # tables whose rows belong to the player `user_id`
 
 
 T = TypeVar("T")
@@ -54,10 +53,10 @@ class TooLargeError(FatalError):
 
 
 class OriginalFile:
-    """A copy of such a file, to read rows from."""
+    """A copy of such a file, from which rows are read."""
 
     def __init__(self, path: Path, copy: sqlite3.Connection, reactor: ReactorBase) -> None:
-        """Check the schema; raises FatalError for another database."""
+        """Check the schema; raise FatalError for a database of another program."""
         self._path = path
         self._copy = copy
         self._reactor = reactor
@@ -69,7 +68,7 @@ class OriginalFile:
 
     @classmethod
     async def open(cls, path: Path, reactor: ReactorBase, report: Callable[[str], None]) -> "OriginalFile":
-        """Copy the file in a thread; `report` is called with how far that has come. Raises FatalError."""
+        """Copy the file in a thread, and call `report` with the progress. Raises FatalError."""
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise FatalError(f"solisync: {path} is not an SQLite database")
@@ -87,18 +86,18 @@ class OriginalFile:
         return cls(path, copy, reactor)
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call `work`, which may use the methods below, in a thread; when cancelled, interrupt its query."""
+        """Call `work`, which may use the methods below, in a thread; a cancellation interrupts its query."""
         reading = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work, *arguments)
         try:
             return await shielded(reading, on_late_failure=lambda failure: None)
         except CancelledError:
-            while not reading.called:  # again and again: a query that hasn't begun yet can't be interrupted
+            while not reading.called:  # repeatedly, because a query that hasn't begun can't be interrupted
                 self._copy.interrupt()
                 await deferLater(self._reactor, INTERRUPT_SECONDS)
             raise
 
     def count(self, table: str) -> int:
-        """How many rows a table has; 0 for one that is absent."""
+        """The number of rows of a table, 0 if the table is absent."""
         if not self._columns[table]:
             return 0
         ((count,),) = self._run(f"SELECT count(*) FROM {table}")  # noqa: S608
@@ -109,14 +108,14 @@ class OriginalFile:
         return bool(self._columns[table])
 
     def key(self, table: str) -> str:
-        """The column that names a row."""
+        """The column that identifies a row."""
         return TABLES[table][0]
 
     def rows(self, table: str) -> Iterator[Row]:
-        """The rows of a table, with their columns; None for those that the file lacks.
+        """Yield the rows of a table by column, with None for columns that the file lacks.
 
-        Of what is owned also `owned`, whether there is such a player, and that player's `username` and
-        `leaderboard_opt_in`.
+        Rows that belong to a player also have that player's `username` and `leaderboard_opt_in`, and `owned`, which is
+        False if there is no such player.
         """
         columns = {name: self._column(table, name) for name in TABLES[table]}
         source = table
@@ -130,11 +129,11 @@ class OriginalFile:
         return self._select(table, columns, source)
 
     def classics(self) -> Iterator[Row]:
-        """The rows of replays, with those columns that tell when a player's newest of mode Classic was received."""
+        """Yield the rows of replays, with the columns for the receipt of each player's newest Classic replay."""
         return self._select("replays", {name: name for name in CLASSICS}, "replays")
 
     def has_tokens(self, ids: Collection[str]) -> set[str]:
-        """Those of these refresh tokens whose records the file has."""
+        """Return which of these refresh tokens have records in the file."""
         places = ", ".join("?" * len(ids))
         found = self._run(f"SELECT jti FROM refresh_tokens WHERE jti IN ({places})", *ids)  # noqa: S608
         return {jti for (jti,) in found}
@@ -144,7 +143,7 @@ class OriginalFile:
         self._copy.close()
 
     def _columns_of(self, table: str) -> set[str]:
-        """The columns of a table, none if it is absent; raises FatalError for another shape than that server's."""
+        """Return the columns of a table, none if it is absent; raise FatalError if it isn't a table of that server."""
         stored = "SELECT sql LIKE 'CREATE TABLE %' FROM sqlite_master WHERE name = ? COLLATE NOCASE"
         kinds = {ordinary for (ordinary,) in self._run(stored, table)}
         if not kinds:
@@ -155,7 +154,7 @@ class OriginalFile:
         missing = {*TABLES[table]} - columns.keys() - OPTIONAL.get(table, set())
         if missing:
             raise self._foreign(f"{table} lacks {', '.join(sorted(missing))}")
-        if "rowid" in {name.lower() for name in columns}:  # in place of the number of the row, by which rows are read
+        if "rowid" in {name.lower() for name in columns}:  # it would hide the number of the row, by which rows are read
             raise self._foreign(f"{table} has a column rowid")
         return set(columns)
 
@@ -166,7 +165,7 @@ class OriginalFile:
         return f"{table}.{name}" if name in self._columns[table] else "NULL"
 
     def _select(self, table: str, columns: Mapping[str, str], source: str) -> Iterator[Row]:
-        """Rows by rowid; of one with a value that is too large, each of the others."""
+        """Yield rows by rowid; in a row with too large a value, still read each of the other values."""
         if not self._columns[table]:
             return
         rowid, last = f"{table}.rowid", -(2**63)
@@ -190,20 +189,20 @@ class OriginalFile:
             return Unread.TOO_LARGE
 
     def _first(self, query: str, rowid: int) -> Any:
-        """The value in the first row: there are others where the file has two players with one id."""
+        """Return the value in the first row; there are more if the file has two players with the same id."""
         for (value,) in self._run(f"{query} LIMIT 1", rowid):
             return value
         raise FatalError(f"solisync: {self._path}: malformed, with rows that can't be found again")
 
     def _run(self, sql: str, *parameters: object) -> Iterator[tuple[Any, ...]]:
-        """The rows that a statement returns; raises FatalError."""
+        """Yield the rows that a statement returns. Raises FatalError."""
         try:
             yield from self._copy.execute(sql, parameters)
         except sqlite3.DataError as error:
             raise TooLargeError(f"solisync: {self._path}: {error}") from None
         except sqlite3.Error as error:
             raise FatalError(f"solisync: {self._path}: {error}") from None
-        except UnicodeDecodeError:  # of SQLite's message, which has a name of the file in it
+        except UnicodeDecodeError:  # in SQLite's message, which quotes a name from the file
             raise _malformed(self._path) from None
 
 
@@ -212,12 +211,12 @@ def _malformed(path: Path) -> FatalError:
 
 
 def _copied(path: Path, watch: Callable[[int, int, int], None]) -> sqlite3.Connection:
-    copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a file that has no name
+    copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a temporary file without a name
     try:
         uri = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as source:
             source.execute("BEGIN")
-            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # from here on it stays as it is
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # from here on the file can't change
             source.backup(copy, pages=PAGES, progress=watch)
     except sqlite3.Error as error:
         copy.close()

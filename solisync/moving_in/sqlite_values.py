@@ -1,4 +1,4 @@
-"""Validated column values of SQLite rows, whose columns hold values of any type; each function raises Unusable."""
+"""Validation of values in SQLite rows, whose columns may have any type; each function raises Unusable."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,17 +11,17 @@ from msgspec import Raw
 from ..rules.shapes import SpelledTime, Time, is_id
 from ..rules.surrogates import without_surrogates
 
-Row = Mapping[str, Any]  # text that is no UTF-8 has lone surrogates in it
+Row = Mapping[str, Any]  # invalid UTF-8 becomes lone surrogates
 
 _decode_raw = msgspec.json.Decoder(Raw).decode
 
 
 class Unusable(ValueError):
-    """Why a row can't be imported."""
+    """The reason why a row can't be imported."""
 
 
 class Unread(Enum):
-    """In place of a value that was not read."""
+    """The placeholders of values that were not read."""
 
     TOO_LARGE = "too large"
 
@@ -43,7 +43,7 @@ def text(row: Row, column: str) -> str:
 
 
 def uuid(row: Row, column: str) -> str:
-    """A UUID in canonical spelling, the only one that the original server writes."""
+    """A UUID in canonical spelling, as the original server writes all of them."""
     value = text(row, column)
     if not is_id(value):
         raise Unusable(f"{column} is not a UUID in lower case")
@@ -61,7 +61,7 @@ def time(row: Row, column: str) -> datetime:
 
 
 def json(row: Row, column: str) -> bytes:
-    """One JSON value, so that it can't be taken for more when it is put into other JSON."""
+    """A single JSON value, which can't break other JSON that contains it."""
     value = text(row, column).encode()
     try:
         _decode_raw(without_surrogates(value, digit=b"f"))

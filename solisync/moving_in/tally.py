@@ -1,4 +1,4 @@
-"""What `solisync import-original` reports: each row that is refused or odd, and how many there were."""
+"""The report of `solisync import-original`: each refused or odd row, and the number of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ID_LENGTH = 64
 
 @dataclass(slots=True)
 class Line:
-    """The counts of a table; `present` is what is here already, or was, and was spent or deleted here."""
+    """The counts of a table; `present` counts rows that are here already, or were spent or deleted here."""
 
     table: str
     read: int = 0
@@ -29,7 +29,7 @@ class Line:
 
 
 class Tally:
-    """Counts rows, and reports those that need a look with `say(text, **facts)`.
+    """Counts rows, and reports rows that need a look by `say(text, **facts)`.
 
     `spent` is the number of refresh tokens that were deleted here because they were spent there.
     """
@@ -42,7 +42,7 @@ class Tally:
 
     @property
     def refused(self) -> int:
-        """How many rows were refused in all."""
+        """The total number of refused rows."""
         return sum(line.refused for line in self.lines)
 
     def read(self, table: str, count: int = 1) -> None:
@@ -50,25 +50,25 @@ class Tally:
         self._by_table[table].read += count
 
     def imported(self, table: str, count: int = 1) -> None:
-        """Count rows that were stored, or made something better."""
+        """Count rows that were stored, or improved stored data."""
         self._by_table[table].imported += count
 
     def present(self, table: str, count: int = 1) -> None:
-        """Count rows that have nothing new."""
+        """Count rows without anything new."""
         self._by_table[table].present += count
 
     def refuse(self, table: str, row_id: object, reason: str) -> None:
-        """Count and report a row that is not imported."""
+        """Count and report a row that isn't imported."""
         self._by_table[table].refused += 1
         self._tell("refused", table, row_id, reason)
 
     def warn(self, table: str, row_id: object, reason: str) -> None:
-        """Count and report what needs a look, but fails nothing."""
+        """Count and report a row that needs a look, but isn't a failure."""
         self._by_table[table].warnings += 1
         self._tell("warning", table, row_id, reason)
 
     def _tell(self, problem: str, table: str, row_id: object, reason: str) -> None:
-        # of any type and length: whatever the file has
+        # The file may have any type and any length here.
         name = None if row_id is None else str(row_id)[:ID_LENGTH].encode("utf-8", "backslashreplace").decode()
         text = f"{problem}: {table}{'' if name is None else f' {name}'}: {reason}"
         self._say(text, problem=problem, table=table, id=name, reason=reason)

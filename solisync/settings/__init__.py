@@ -1,1 +1,1 @@
-"""Settings: their table, the parsers of their text, and where they are read from (docs/configuration.md)."""
+"""Settings: their table, the parsers of their values, and their sources (docs/configuration.md)."""

@@ -3,10 +3,10 @@
     # a comment, as is a line that begins with a semicolon
     NAME=a value without quotes, where a backslash keeps the next character
     NAME="a value in which \" \\ ` $ may be escaped"
-    NAME='a value that is taken as it is'
+    NAME='a value without any escapes'
 
-A value in quotes may have several lines, and a backslash at the end of a line joins it with the next one. What systemd
-ignores, a line that is no assignment, is an error here: it is a mistake, and this program can tell.
+A value in quotes may have several lines, and a backslash at the end of a line joins it with the next one. systemd
+ignores a line that isn't an assignment. Here such a line is an error, because it is a mistake.
 """
 
 import re
@@ -27,7 +27,7 @@ _ESCAPE = {"double": re.compile(r'\\(["\\`$\n])'), "bare": re.compile(r"\\(.)", 
 
 
 def read(path: str) -> dict[str, str]:
-    """The variables in a file, the last of those with one name. Raises ValueError that names the file and no value."""
+    """Return the variables in a file; the last one of a name wins. Raises ValueError without quoting any value."""
     try:
         text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
@@ -54,7 +54,7 @@ def _unescaped(value: re.Match[str]) -> str:
     style = value.lastgroup
     assert style is not None
     text = value[style]
-    if style == "bare":  # a trailing blank counts where it was escaped
+    if style == "bare":  # an escaped trailing blank is a part of the value
         text = re.sub(r"(?<!\\)[ \t\r]+\Z", "", text)
     if style in _ESCAPE:
         text = _ESCAPE[style].sub(lambda escape: "" if escape[1] == "\n" else escape[1], text)

@@ -9,20 +9,20 @@ from ..access.rate_limit import Limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One row: a source of a field of Settings or ServingSettings. `read` raises ValueError for a wrong text.
+    """A row of the table: a source of a field of Settings or ServingSettings. `read` raises ValueError for a bad value.
 
-    Rows of the same field stand together, and only one of them may be given.
+    Rows of the same field are adjacent, and only one of them may be set.
     """
 
     field: str
     variable: str
-    option: str = ""  # "" when there is only the variable
+    option: str = ""  # "" if there is only the variable
     metavar: str = ""
-    flag: str | None = None  # for an option without a value: the text that it stands for
+    flag: str | None = None  # for an option without a value: the value that it sets
     read: Callable[[str], Any]
     show: Callable[[Any], str] | None = None  # the value for admins; None for a secret
     default: str | None = None
-    missing: str | None = None  # for a required setting: the problem when it is not given
+    missing: str | None = None  # for a required setting: the error if it isn't set
     help: str
 
     @property
@@ -34,20 +34,20 @@ class Setting:
 
 
 def shown_switch(value: bool) -> str:
-    """The value as it is set: on or off."""
+    """The switch as in the settings: on or off."""
     return "on" if value else "off"
 
 
 def shown_list(values: Iterable[object]) -> str:
-    """Several values, sorted."""
+    """The values, sorted."""
     return ", ".join(sorted(map(str, values)))
 
 
 def shown_limit(value: Limit | None) -> str:
-    """A rate, as it is set; 0 for None."""
+    """The limit as in the settings, 0 for None."""
     return "0" if value is None else f"{value.most}/{value.seconds}"
 
 
 def shown_links(values: Iterable[tuple[str, str]]) -> str:
-    """Names with their addresses, as they are set."""
+    """The names with their addresses, as in the settings."""
     return ", ".join(f"{name}={address}" for name, address in values)

@@ -1,6 +1,6 @@
-"""Settings, read from the environment and the command line; all problems are reported at once.
+"""Settings, read from the environment and the command line; one error reports all problems.
 
-Two classes, so that a command which has no signing secret can't sign with an empty one.
+There are two classes, so that a command without a signing secret can't sign with an empty one.
 """
 
 import difflib
@@ -20,14 +20,14 @@ from . import env_file
 from .setting import Setting
 from .table import TABLE
 
-OTHER_CONNECTIONS = 20  # to the same server: of commands, backups, replication and operators
+OTHER_CONNECTIONS = 20  # to the same server, by commands, backups, replication and operators
 PREFIX = "SOLISYNC_"
-ENV_FILE = "env-file"  # the option, which every entry point but the .tac file has
+ENV_FILE = "env-file"  # an option of every entry point but the .tac file
 ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
 
 
 def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
-    """Set the variables of a file that are not set yet, those of libpq included; raises SettingsError.
+    """Set the variables of a file that aren't set yet, including those of libpq. Raises SettingsError.
 
     A setting with two variables, such as JWT_SECRET and JWT_SECRET_FILE, is set if either is.
     """
@@ -44,7 +44,7 @@ def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What concerns the database and the log, for every command. `database_url` None means the embedded PostgreSQL."""
+    """The settings of the database and the log, for all commands; `database_url` is None for the embedded server."""
 
     database_url: str | None = field(repr=False)
     data_dir: Path
@@ -54,9 +54,9 @@ class Settings:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Self:
-        """Settings from environment variables, overridden by `options`; what this class has no field for is not read.
+        """Read the fields of this class from environment variables, overridden by `options`; ignore other settings.
 
-        Raises SettingsError with one line for everything that is wrong or missing.
+        Raises SettingsError with one line for each wrong or missing setting.
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
@@ -75,13 +75,13 @@ class Settings:
 
     @classmethod
     def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
-        """What is wrong with values that are right by themselves; those that are not are missing."""
+        """Yield the problems of valid `values` that don't fit together; invalid values are absent."""
         yield from ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingSettings(Settings):
-    """What else the service needs."""
+    """The settings of the service."""
 
     jwt_secret: bytes = field(repr=False)
     jwt_secret_previous: bytes | None = field(repr=False)
@@ -108,26 +108,26 @@ class ServingSettings(Settings):
 
     @property
     def node_connections(self) -> int:
-        """How many connections to the server this node may have at once, a worker that replaces another included."""
-        each = SESSIONS_PER_CONNECTION * self.database_connections + 1  # the latter for live events
+        """The most connections of this node to the server at the same time, including those of a replacing worker."""
+        each = SESSIONS_PER_CONNECTION * self.database_connections + 1  # one for live events
         return each * (self.workers + 1)
 
     @classmethod
     def _conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
         if values.get("jwt_secret_previous") is not None and values["jwt_secret_previous"] == values.get("jwt_secret"):
-            yield "JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET: take it away, or name the other one"
+            yield "JWT_SECRET_PREVIOUS must differ from JWT_SECRET: remove it, or set the previous secret"
 
 
 def _unverifiable(values: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    """The databases that could never be verified, for want of a certificate."""
+    """Yield the database URLs whose servers can't be verified, because their certificate file is missing."""
     for name in ("database_url", "bus_database_url"):
         if (dsn := values.get(name)) is not None and (file := missing_root_certificate(dsn, environ)) is not None:
             variable = next(row.variable for row in TABLE if row.field == name)
-            yield f"{variable} verifies the server by {file}, which is not there: name a file with sslrootcert="
+            yield f"{variable} verifies the server by {file}, which doesn't exist: name a file with sslrootcert="
 
 
 def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping[str, str | None]) -> Any:
-    """The value of the field that `rows` are the sources of; raises ValueError that names the option or variable."""
+    """Return the value of the field with these source `rows`; raise ValueError that names the option or variable."""
     given = [(f"--{row.option}", row, text) for row in rows if (text := options.get(row.option)) is not None]
     if not given:
         given = [(row.variable, row, text) for row in rows if (text := environ.get(row.variable))]
@@ -148,13 +148,13 @@ def _value(rows: Sequence[Setting], environ: Mapping[str, str], options: Mapping
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown word: which of the `known` ones it may mean; "" if none is like it."""
+    """The end of an error about an unknown word: the most similar of the `known` ones, or "" if none is similar."""
     near = difflib.get_close_matches(word, [*known], 1)
     return f": did you mean {near[0]}?" if near else ""
 
 
 def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Variables that begin with PREFIX and are no settings, each with what to do about it."""
+    """Yield each variable that begins with PREFIX but isn't a setting, with advice."""
     known = [setting.variable.removeprefix(PREFIX) for setting in TABLE if setting.variable.startswith(PREFIX)]
     for name in sorted(environ):
         rest = name.removeprefix(PREFIX)

@@ -1,8 +1,8 @@
-"""The table of settings: for each its variable, its option, its default, and how it is read.
+"""The table of settings: the variable, the option, the default and the parser of each.
 
-Everything else follows from it: the classes in settings.py, the options of `solisync` and of `twistd solisync`,
-and tests that compare it with docs/configuration.md and deploy/. Secrets have a variable and a file, never an option of
-their own, because every user of a machine can list the arguments of processes.
+The classes in settings.py and the options of `solisync` and `twistd solisync` are made from it, and tests compare it
+with docs/configuration.md and deploy/. A secret has a variable and a file, but no option, because every user of a
+machine can list the arguments of processes.
 """
 
 from ..access.rate_limit import AUTH, GUEST
@@ -105,7 +105,7 @@ TABLE = (
         read=values.auth_limit,
         show=shown_limit,
         default=f"{AUTH.most}/{AUTH.seconds}",
-        help="how often one address may register, log in and refresh, altogether",
+        help="the limit of an address on registrations, logins and refreshes together, as requests/seconds",
     ),
     Setting(
         field="guest_limit",
@@ -113,7 +113,7 @@ TABLE = (
         read=values.guest_limit,
         show=shown_limit,
         default=f"{GUEST.most}/{GUEST.seconds}",
-        help="how often one address may begin a guest, an account without a password; 0 for no new guests",
+        help="the limit of an address on new guests (accounts without a password); 0 for no new guests",
     ),
     Setting(
         field="pages",
@@ -123,7 +123,7 @@ TABLE = (
         read=values.switch,
         show=shown_switch,
         default="on",
-        help="serve no pages for players, and so no logins of browsers",
+        help="serve no pages for players, and so no browser logins",
     ),
     Setting(
         field="site_name",
@@ -149,7 +149,7 @@ TABLE = (
         read=values.switch,
         show=shown_switch,
         default="off",
-        help="show avatars to everybody, not only to players who are logged in",
+        help="show avatars to all clients, not only to players who are logged in",
     ),
     Setting(
         field="workers",
@@ -159,7 +159,7 @@ TABLE = (
         read=values.whole(1, 64),
         show=str,
         default="1",
-        help="how many processes serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
+        help="the number of processes that serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
     ),
     Setting(
         field="checkers",
@@ -169,7 +169,7 @@ TABLE = (
         read=values.whole(0, 64),
         show=str,
         default="1",
-        help="how many low-priority processes check replays on this node; 0 leaves checking to other nodes",
+        help="the number of low-priority processes that check replays here; 0 leaves checking to other nodes",
     ),
     Setting(
         field="database_connections",
@@ -179,7 +179,7 @@ TABLE = (
         read=values.whole(1, 1000),
         show=str,
         default="8",
-        help="how many connections to the database a process keeps",
+        help="the number of database connections of a process",
     ),
     Setting(
         field="streams",
@@ -189,14 +189,14 @@ TABLE = (
         read=values.whole(0, 100_000),
         show=str,
         default="10000",
-        help="how many streams of live events a process serves; 0 for none",
+        help="the most streams of live events of a process; 0 for none",
     ),
     Setting(
         field="bus_database_url",
         variable="SOLISYNC_BUS_DATABASE_URL",
         read=values.dsn,
         show=server_of,
-        help="where LISTEN works, if DATABASE_URL leads through a pooler that shares connections",
+        help="a database URL where LISTEN works, if DATABASE_URL leads to a pooler that shares connections",
     ),
     Setting(
         field="bus_database_url",
@@ -205,7 +205,7 @@ TABLE = (
         metavar="FILE",
         read=values.dsn_file,
         show=server_of,
-        help="a file with that, instead of SOLISYNC_BUS_DATABASE_URL",
+        help="a file with that URL, instead of SOLISYNC_BUS_DATABASE_URL",
     ),
     Setting(
         field="stop_seconds",
@@ -255,7 +255,7 @@ TABLE = (
         read=values.log_format,
         show=str,
         default="text",
-        help="how to log: lines for people, or one JSON object a line",
+        help="the format of the log: text for people, or a JSON object in each line",
     ),
     Setting(
         field="prepared_statements",
@@ -273,14 +273,14 @@ TABLE = (
         read=values.whole(0, 1_000_000),
         show=str,
         default="64",
-        help="how much one account's replays may take, in MiB; 0 for no limit",
+        help="the space for an account's replays, in MiB; 0 for no limit",
     ),
     Setting(
         field="analytics_days",
         variable="SOLISYNC_ANALYTICS_DAYS",
         read=values.whole(1, 36_500),
         show=str,
-        help="after how many days analytics events are deleted; unset, they are kept",
+        help="the days after which analytics events are deleted; if unset, they are kept",
     ),
     Setting(
         field="history_days",
@@ -288,11 +288,11 @@ TABLE = (
         read=values.whole(0, 3_650),
         show=str,
         default="30",
-        help="after how many days what happened to accounts is deleted; 0 to keep no history",
+        help="the days after which the history of accounts is deleted; 0 keeps no history",
     ),
 )
 
 
 def without_option() -> str:
-    """The variables that have no option, for the end of a help text."""
+    """The variables without an option, for the end of a help text."""
     return ", ".join(setting.variable for setting in TABLE if not setting.option)

@@ -1,6 +1,6 @@
-"""How the text of a setting becomes its value. Each function raises ValueError with what is wrong with the text.
+"""Parsers of settings: each function returns the value of a text, or raises ValueError with the problem.
 
-The message follows the name of the variable or option in a sentence, and never repeats what may be a secret.
+The message continues a sentence that begins with the name of the variable or option, and never quotes a secret.
 """
 
 import os
@@ -32,7 +32,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:
 
 
 def secret(text: str) -> bytes:
-    """A signing secret of at least SECRET_MIN_BYTES, whatever bytes the environment variable had."""
+    """A signing secret of at least SECRET_MIN_BYTES: the bytes of the environment variable, valid UTF-8 or not."""
     return _signing(text.encode("utf-8", "surrogateescape"))
 
 
@@ -43,7 +43,7 @@ def secret_file(path: str) -> bytes:
 
 def dsn(text: str) -> str:
     """A DSN that libpq can read and use."""
-    if not text.strip():  # to libpq that is "all defaults", to a reader of the settings the embedded database
+    if not text.strip():  # libpq would use all defaults, but a reader would expect the embedded database
         raise ValueError("is empty")
     check_dsn(text)
     return text
@@ -55,7 +55,7 @@ def dsn_file(path: str) -> str:
 
 
 def without_line_end(line: bytes) -> bytes:
-    """`line` without the LF or CR LF that ends it, and with every other byte."""
+    """`line` without the LF or CR LF at its end, but with every other byte."""
     return line.removesuffix(b"\r\n") if line.endswith(b"\r\n") else line.removesuffix(b"\n")
 
 
@@ -65,14 +65,14 @@ def directory(text: str) -> Path:
         raise ValueError("must name a directory")
     try:
         return Path(text).expanduser().absolute()
-    except RuntimeError as error:  # no home directory to stand for ~
+    except RuntimeError as error:  # there is no home directory for ~
         raise ValueError(f"can't be found: {error}: {text}") from None
 
 
 def default_data_dir() -> str:
-    """Where a service keeps its data unless told otherwise: /var/lib/solisync for root, else a directory of the user's.
+    """The default data directory: /var/lib/solisync for root, else the platform's directory for a user's state.
 
-    That is the one for state of the platform: on Linux $XDG_STATE_HOME or ~/.local/state.
+    On Linux that is below $XDG_STATE_HOME or ~/.local/state.
     """
     if os.geteuid() == 0:
         return "/var/lib/solisync"
@@ -80,13 +80,13 @@ def default_data_dir() -> str:
 
 
 def endpoint(text: str) -> str:
-    """A description of a server endpoint, as checked by the endpoint's own parser."""
+    """The description of a server endpoint, checked by the endpoint's own parser."""
     systemd = text.startswith("systemd:")
     try:
         serverFromString(None, text)  # without a reactor, so nothing listens yet
-    except Exception as error:  # each kind of endpoint has its own way to fail: a number, a file, a certificate
+    except Exception as error:  # each kind of endpoint fails differently: for a number, a file, a certificate
         if isinstance(error, AttributeError) and not systemd:
-            return text  # the parser of a plugin that needs the reactor: listening will tell
+            return text  # a plugin's parser may need the reactor; listening will report errors
         reason = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, LookupError) and systemd:
             reason = "systemd has passed no such socket"
@@ -98,7 +98,7 @@ def endpoint(text: str) -> str:
 
 
 def admin_endpoint(text: str) -> str:
-    """A server endpoint at which nobody else can knock by mistake: a unix socket, one of systemd, or an interface."""
+    """The description of an endpoint that can't be public by mistake: a unix socket, systemd's, or an interface."""
     kind = text.partition(":")[0]
     if kind not in ("unix", "systemd", "tcp"):
         raise ValueError(f"is neither unix:, systemd: nor tcp:: {text!r}")
@@ -136,7 +136,7 @@ def origins(text: str) -> frozenset[str]:
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """A reader of whole numbers from `least` to `most`."""
+    """Make a parser of whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
@@ -177,9 +177,9 @@ def guest_limit(text: str) -> Limit | None:
 
 
 def site_name(text: str) -> str:
-    """A name of at most 40 characters that can be shown."""
+    """A name of at most 40 visible characters."""
     if not 0 < len(text) <= SITE_NAME_MAX or not text.isprintable() or text.isspace():
-        raise ValueError(f"must have 1 to {SITE_NAME_MAX} characters that can be shown, not {text!r}")
+        raise ValueError(f"must have 1 to {SITE_NAME_MAX} visible characters, not {text!r}")
     return text
 
 

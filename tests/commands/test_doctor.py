@@ -114,7 +114,7 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
         ("tcp:8081:interface=0.0.0.0", "admin.example", "note", "other machines reach it"),
         ("tcp:8081:interface=0.0.0.0", "", "wrong", "doesn't start"),
         ("unix:/run/admin.sock", "admin.example", "ok", "may write to /run/admin.sock reach it; over HTTPS"),
-        ("", "admin.example", "note", "no console"),
+        ("", "admin.example", "note", "the console is off"),
     ],
 )
 def test_who_reaches_the_console_is_found(where, hosts, level, says):

@@ -356,9 +356,9 @@ async def test_a_name_that_somebody_has_here(server, bring, file):
     here = await server.player("ann")
     me = await here.me()
     done = await bring("--allow-refused")
-    theirs = "belongs to a player who was refused"
+    theirs = "belongs to a refused player"
     assert problems(done) == [
-        ("refused", "users", ANN, "somebody else is called ann here"),
+        ("refused", "users", ANN, "another player is called ann here"),
         ("refused", "sync_state", ANN, theirs),
         ("refused", "leaderboard", ANN, theirs),
         ("warning", "avatars", None, "--avatars DIR would bring those that players have there: 1"),
@@ -397,7 +397,7 @@ async def test_bad_rows_cost_only_themselves(server, bring, avatars, file):
     there.change(file, "UPDATE users SET avatar_url = ? WHERE id = ?", f"/avatars/{BEN}.gif", BEN)
     there.change(file, "UPDATE users SET username = CAST(x'ff6f6f6f' AS TEXT) WHERE id = ?", CEM)
     done = await bring("--avatars", avatars, fails=FatalError)
-    theirs = "belongs to a player who was refused"
+    theirs = "belongs to a refused player"
     assert [(kind, table, row_id) for kind, table, row_id, why in problems(done) if theirs == why] == [
         ("refused", "leaderboard", CEM),
         ("refused", "avatars", there.DEE),

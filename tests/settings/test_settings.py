@@ -104,7 +104,7 @@ def test_a_previous_secret_has_the_same_rules(tmp_path):
     variables = {"JWT_SECRET_PREVIOUS": SECRET}
     assert read(variables, {"jwt-secret-previous-file": str(file)}).jwt_secret_previous == PREVIOUS_SECRET.encode()
     (same,) = problems(variables)
-    assert same.startswith("JWT_SECRET_PREVIOUS must not be the same as JWT_SECRET")
+    assert same.startswith("JWT_SECRET_PREVIOUS must differ from JWT_SECRET")
     assert SECRET not in same
     (short,) = problems({"JWT_SECRET_PREVIOUS": "x" * 31})
     assert short == "JWT_SECRET_PREVIOUS must hold at least 32 bytes, it has 31"
@@ -156,7 +156,7 @@ def test_missing_root_certificate_is_a_problem(tmp_path, variable):
     """A server that could never be verified is named before the service starts."""
     url = f"postgresql://u:canary@db1/d?sslmode=verify-full&sslrootcert={tmp_path}/none"
     (problem,) = problems({variable: url})
-    assert problem.startswith(f"{variable} verifies the server by {tmp_path}/none, which is not there")
+    assert problem.startswith(f"{variable} verifies the server by {tmp_path}/none, which doesn't exist")
     assert "canary" not in problem
 
 
