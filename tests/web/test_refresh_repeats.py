@@ -171,3 +171,22 @@ async def test_cookie_is_cleared_when_its_successor_is_spent(server):
         await browser.refresh()
     assert (await tab.refresh()).status == 401
     assert tab.token is None
+
+
+async def test_device_keeps_its_games_when_the_answer_of_its_refresh_is_lost(server):
+    """Two devices start from 100 games and play 7 and 5; the second repeats its refresh, stays logged in, and pushes."""
+    first, second = await server.player("ann"), server.client()
+    await push(server, first.tokens.access_token, 100)
+    await second.login("ann", PASSWORD)
+    for client in (first, second):
+        await client.pull()
+    await push(server, first.tokens.access_token, 107)
+    await refresh(server, second)  # the answer is lost
+    pair = (await refresh(server, second)).json
+    pushed = await push(server, pair["access_token"], 105)
+    assert pushed.json["merged"]["stats"]["games_played"] == 112
+
+
+async def push(server, token, games):
+    body = progress_of(stats__games_played=games, stats__games_won=games)
+    return await server.ask("POST", "/api/sync/push", body=body, bearer=token)
