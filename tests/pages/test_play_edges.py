@@ -107,7 +107,7 @@ def test_a_late_win_of_a_day_says_so(visit, site):
     ann.settle()
     ann.context.set_offline(True)
     Hand(page).drag(moves[-1])
-    until(page, f"{WAITS}.includes('if it arrives within 36 hours of the start of that day')")
+    until(page, f"{WAITS}.includes('must arrive within 36 hours of the start of that day')")
     ann.context.set_offline(False)
     until(page, "document.getElementById('result').textContent.includes('too late for the board of the day')", PATIENCE)
     progress = Game(site, login=True).call("GET", "/api/sync/pull")["merged"]["progress"]

@@ -2,16 +2,16 @@
 /**
  * This browser's session.
  *
- * The refresh token is a cookie that no script reads; the access token is in memory and in sessionStorage. A refresh
- * token works once. So what replaces the cookie runs in one tab at a time, and goes on when the page is left; the new
- * access token is handed to the other tabs. If the answer is lost, the next refresh repeats the request with the same
- * key, and gets the same answer.
+ * The refresh token is in a cookie that scripts can't read. The access token is in memory and in sessionStorage. A
+ * refresh token works once, so only one tab at a time sends a request that replaces the cookie. The request continues
+ * when its page is left, and the tab sends the new access token to the other tabs. If the answer is lost, the next
+ * refresh repeats the request with the same key, and gets the same answer.
  */
 
 import { local, own, Refusal, send, unkept, username } from "./http.js";
 import { exclusively, sleep } from "./locks.js";
 
-/** @typedef {{token: string, username: string, since: number}} Grant an access token, and when it came by this clock */
+/** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
 
 const HALF_LIFE = 12 * 3600_000;
 const SUPERSEDED_MS = [300, 1000];
@@ -21,9 +21,9 @@ const RETRY = "solisync.retry";
 const channel = new BroadcastChannel(KEY);
 /** @type {Grant | null} */
 let grant = JSON.parse(own?.getItem(KEY) ?? "null");
-if (grant?.username !== username()) grant = null; // somebody else has signed in, in another tab
+if (grant?.username !== username()) grant = null; // another player has signed in, in another tab
 
-/** @param {Grant | null} next @param {boolean} ended whether the session has ended without the player's doing */
+/** Use a grant in this tab. @param {Grant | null} next @param {boolean} ended whether the session has ended by itself */
 function adopt(next, ended) {
   grant = next;
   if (next) own?.setItem(KEY, JSON.stringify(next));
@@ -31,7 +31,7 @@ function adopt(next, ended) {
   dispatchEvent(new CustomEvent("session", { detail: ended }));
 }
 
-/** Take what the server gave, or the end of the session, and tell all tabs. @param {Grant | null} next @param {boolean} [ended] */
+/** Use a new grant, or the end of the session, in all tabs. @param {Grant | null} next @param {boolean} [ended] */
 function announce(next, ended = false) {
   unkept.username = next?.username ?? null;
   if (next) local?.setItem(KEY, next.username);
@@ -45,7 +45,7 @@ channel.onmessage = ({ data }) => {
   else if (grant && username()) channel.postMessage({ grant });
 };
 
-/** A request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {object} [headers] */
+/** Send a request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {object} [headers] */
 async function replaceCookie(method, path, body, headers) {
   headers = { "Content-Type": "application/json", ...headers };
   const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
@@ -56,7 +56,7 @@ async function replaceCookie(method, path, body, headers) {
 
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
 
-/** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer: any page repeats the request. */
+/** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer, so that any page can repeat the request. */
 async function refresh() {
   const key = local?.getItem(RETRY) ?? newKey();
   local?.setItem(RETRY, key);
@@ -70,11 +70,11 @@ async function refresh() {
         throw error;
       }
     }
-    await sleep(pause); // another tab may have spent this cookie a moment ago, and its successor is on its way
+    await sleep(pause); // another tab may just have used this cookie, and the next one is on its way
   }
 }
 
-/** Get another grant than that of a token: another tab's, or with the cookie. None: signed out. @param {string} [stale] */
+/** Get a grant whose token isn't `stale`, from another tab or with the cookie. Without one, the player is signed out. @param {string} [stale] */
 const renew = (stale) =>
   exclusively(KEY, async () => {
     const stands = () => !username() || (grant && grant.token !== stale);
@@ -90,11 +90,11 @@ const renew = (stale) =>
     }
   });
 
-/** Do something with the access token; if that is refused, once more with the next. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player who may do it */
+/** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player for whom it may run */
 async function authorized(work, as) {
   for (let last = false; ; last = true) {
     if (username() && !grant) await renew();
-    // At half of its life, what can't be renewed now does with the one it has.
+    // After half of its lifetime, renew the token. If that fails, the old one still works.
     else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE) await renew(grant.token).catch(() => {});
     if (!username() || !grant || (as && grant.username !== as)) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
     const { token } = grant;
@@ -113,20 +113,20 @@ export function exchange(method, path, body = {}) {
   /** @param {object} [headers] */
   const work = (headers) =>
     exclusively(KEY, async () => {
-      if (local?.getItem(RETRY)) await refresh().catch(() => {}); // or its late answer would bring back the old session
+      if (local?.getItem(RETRY)) await refresh().catch(() => {}); // otherwise a late answer would bring back the old session
       return replaceCookie(method, path, body, headers);
     });
   return method === "PUT" ? authorized(work) : work();
 }
 
-/** Ask as the player, or as a certain one. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
+/** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = (method, path, { json, body, as, signal } = {}) =>
   authorized((headers) => {
     const type = body?.type ?? (json ? "application/json" : undefined);
     return send(path, { method, signal, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
   }, as);
 
-/** The player as the server has them. The name that this browser keeps follows that of the server. */
+/** The player's data from the server. If the username has changed there, this browser stores the new one. */
 export async function me() {
   const before = username();
   const player = await (await ask("GET", "/api/me")).json();
