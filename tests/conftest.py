@@ -128,7 +128,7 @@ def is_for_every_day(item):
 
 
 def pytest_collection_finish():
-    gc.freeze()  # skips today's objects, so a collection takes 1 ms after each test instead of 130
+    gc.freeze()  # exempts existing objects: each test's collection then takes 1 ms, not 130
     gc.enable()
 
 

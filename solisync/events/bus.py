@@ -61,9 +61,9 @@ class Bus:
             times=times,
         )
         self._name = token_urlsafe(6)
-        self._number = 1  # of the next message
+        self._number = 1  # the number of the next message
         self._waiting: list[bytes] = []
-        self._oldest = 0.0  # when the first of these was published
+        self._oldest = 0.0  # the time when the first of these was published
         self._timer: IDelayedCall | None = None
         self._running: Deferred[None] | None = None  # the running send
         self._sent_at: dict[int, float] = {}  # by number, for messages that haven't come back yet

@@ -42,7 +42,7 @@ class ProgressStored(_Notice, frozen=True, tag="progress"):
 
 
 class VerdictStored(_Notice, frozen=True, tag="verdict"):
-    """A replay of a player has a verdict."""
+    """A replay of a player has a new verdict."""
 
     ids = ("player", "replay_id")
     player: str

@@ -1,4 +1,4 @@
-"""One stream: its state, and the few events that wait while its client reads nothing."""
+"""A stream: its state, and the few events that wait while its client reads nothing."""
 
 from datetime import datetime
 from typing import Protocol
@@ -85,7 +85,7 @@ class Stream:
         return self._outlet is not None
 
     def begin(self, outlet: Outlet, first: bytes) -> None:
-        """Open the stream, with its first line."""
+        """Open the stream and write its first line."""
         self._outlet = outlet
         outlet.write(first)
 
@@ -131,5 +131,5 @@ class Stream:
 
 
 def hello(server_time: datetime, revision: str | None) -> EncodedEvent:
-    """The event with which a stream begins."""
+    """The first event of a stream."""
     return EncodedEvent(HelloEvent(server_time, revision))

@@ -17,7 +17,7 @@ from ..storage import history
 from ..storage.history import Occurrence
 
 EVERY_SECONDS = 1.0
-QUEUE = 10_000  # different events that wait to be stored
+QUEUE = 10_000  # distinct events that wait to be stored
 BATCH = 1_000
 
 # A session's row has its last refresh, and the record of acts has the operators' acts.

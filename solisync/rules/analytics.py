@@ -1,8 +1,8 @@
 r"""Analytics: message shapes, and the validation of events (docs/protocol.md "Analytics").
 
-Events are validated one by one, so that an invalid event doesn't reject its batch. So decoding a batch leaves its
-events as raw JSON. msgspec would refuse the whole batch for one half of a surrogate pair. So each half is first
-replaced by U+0000, which makes only its event invalid.
+Events are validated one by one, so that an invalid event doesn't reject its batch. A batch is therefore decoded with
+its events as raw JSON. msgspec would refuse the whole batch for one half of a surrogate pair. So each half is first
+replaced with U+0000, which makes only its event invalid.
 """
 
 import re
@@ -32,7 +32,7 @@ class AnalyticsEvent(Checked, frozen=True, kw_only=True):
     """An event of a game; the client makes the id, and the server stores each id once."""
 
     id: Id
-    # "$" alone would accept a line end after the name
+    # "$" alone would accept a newline after the name
     event_type: Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,63}$(?!\n)", examples=["game_won"])]
     # a factory, because msgspec can't put a default of type Raw into a JSON Schema
     payload: Annotated[Raw, Meta(description=f"any JSON of at most {PAYLOAD_MAX_BYTES} bytes, {{}} when absent")] = (
@@ -98,7 +98,7 @@ def read_batch(body: bytes) -> UndecodedBatch:
 
 
 def splittable(body: bytes) -> bytes:
-    """Replace each half of a surrogate pair by U+0000, so that the body can be decoded as an UndecodedBatch."""
+    """Replace each half of a surrogate pair with U+0000, so that the body can be decoded as an UndecodedBatch."""
     return without_lone_surrogates(body, instead=b"\\u0000")
 
 

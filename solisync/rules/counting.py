@@ -9,7 +9,7 @@ at least its counts. So if a push reaches an answer, the server takes everything
 count it again.
 
 This may count too little, if a device has reached an answer by its own games without having received it. It never
-counts too much under two conditions. Every answer is remembered until a push has covered it. All progress of a device
+counts too much, on two conditions: every answer is remembered until a push has covered it, and all progress of a device
 travels through this server, by one session at a time.
 """
 
@@ -48,7 +48,7 @@ class GameCounts(NamedTuple):
         )
 
     def with_most_draws(self, other: "GameCounts") -> "GameCounts":
-        """The counts with the higher wins of each draw mode, which merging may lower but a device may keep."""
+        """The counts with the greater wins of each draw mode, which merging may lower but a device may keep."""
         *rest, one, three, time = self
         most = max(one, other.draw_one_wins), max(three, other.draw_three_wins)
         return GameCounts._make((*rest, *most, time))
@@ -142,7 +142,7 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
         return Sum(Basis.MAXIMUM, stored, NO_GAMES)
     most = GameCounts(*map(max, had[0], *had))
     new = GameCounts(*[max(mine - its, 0) for mine, its in zip(pushed, most, strict=True)])
-    if new.draw_one_wins + new.draw_three_wins > new.games_won:  # a merge had lowered some of them
+    if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some were counted before a merge lowered them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
     six = [
         min(max(before + more, mine), limit)

@@ -186,7 +186,7 @@ class _PayloadTimes(_Times, frozen=True, kw_only=True):
 
 
 def _check_times(body: bytes) -> None:
-    # Fast path: what looks as if it could be wrong is decoded once more, instead of each body, see docs/performance.md
+    # Fast path: only a body that may be wrong is decoded once more, instead of each body, see docs/performance.md
     if b"\\" not in body and _NO_COLON.search(body) is None:
         return
     try:
@@ -222,7 +222,7 @@ def is_news(merged: Document, stored: Document | None) -> bool:
         _stats_facts(new.stats) != _stats_facts(old.stats)
         or _progress_facts(new.progress) != _progress_facts(old.progress)
         or merged.unknown_fields != stored.unknown_fields
-        # shapes of two classes are never equal
+        # Shapes of different classes are never equal.
         or (new.achievements != old.achievements and _all_facts(new.achievements) != _all_facts(old.achievements))
     )
 
@@ -258,7 +258,7 @@ def _repaired(raw: bytes) -> bytes:
 
 
 def _fitting(fields: Unknown, default: Struct) -> Raw:
-    """The fields of the shape of `default`, with its value for those that are absent or don't fit."""
+    """The fields of the shape of `default`, with the default's value for fields that are absent or don't fit."""
     values = structs.asdict(default)
     for field in structs.fields(default):
         try:

@@ -175,7 +175,7 @@ class StoredAvatar(NamedTuple):
 
 
 def opening(exported_at: datetime, account: ExportedAccount) -> bytes:
-    """The document up to the avatar."""
+    """The beginning of the document, up to the avatar."""
     return b"".join((b'{"exported_at":', _encode(exported_at), b',\n"account":', _encode(account), b',\n"avatar":'))
 
 

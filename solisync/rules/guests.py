@@ -30,7 +30,10 @@ def new_username() -> str:
 
 
 def joined(guest: Document, stored: Document | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
-    """The player's progress with a guest's merged in, and the conflicts. Their games are different ones, and add up."""
+    """Merge a guest's progress into the player's; return it and the conflicts.
+
+    Their games are different, and so add up.
+    """
     owner = guest.payload.user_id if guest.payload.user_id == NIL else player
     pushed = structs.replace(guest.payload, user_id=stored.payload.user_id if stored else owner)
     merged, conflicts = merge(guest._replace(payload=pushed), stored, now)

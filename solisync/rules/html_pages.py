@@ -58,7 +58,7 @@ class SharedReplay(Struct, frozen=True):
 
 
 class ReplayData(Struct, frozen=True):
-    """The data of the page of a replay."""
+    """The data of a replay's page."""
 
     replay: SharedReplay
     verdict: VerdictAnswer

@@ -12,7 +12,7 @@ from .shapes import Time
 from .sync import Stats
 
 DISPLAY_NAME_MAX = 32
-BEST_MAX = 2**31 - 1  # clients read a 32-bit signed integer
+BEST_MAX = 2**31 - 1  # clients read a signed 32-bit integer
 ENTRIES = 100
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

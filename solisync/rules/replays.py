@@ -1,4 +1,4 @@
-"""Replays: their shape, and the header fields that are read from an upload (docs/protocol.md "Replays").
+"""Replays: their shape, and the header that is read from an upload (docs/protocol.md "Replays").
 
 A replay is JSON that is stored byte for byte. Only the header at its top level is decoded and checked. The header's
 numbers and times keep the spelling of the upload.

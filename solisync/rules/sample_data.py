@@ -61,7 +61,7 @@ def player(number: int, now: datetime) -> SeededPlayer:
     """Make the player with this number."""
     random = Random(number)  # noqa: S311  nothing of this is a secret
     created = now - timedelta(days=DAYS * random.random())
-    played = created + (now - created) * random.random() ** 0.3  # most have played lately
+    played = created + (now - created) * random.random() ** 0.3  # most players have played recently
     won = min(int(random.lognormvariate(3, 1.3)), 20_000)
     stats = _stats(random, won, played)
     known = Document(

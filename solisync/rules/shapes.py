@@ -79,7 +79,7 @@ class Checked(Struct, frozen=True):
 
 @cache
 def _unbounded(shape: type[Checked]) -> tuple[str, ...]:
-    """The fields of `shape` that are a u64 or a time.
+    """The fields of `shape` that are of type U64 or Time.
 
     Fast path: replaces a look at every field of every achievement, 40,000 instructions of a push, see
     docs/performance.md.

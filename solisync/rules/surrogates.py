@@ -48,7 +48,7 @@ def has_surrogates(json: bytes) -> bool:
 
 
 def without_surrogates(json: bytes, *, digit: bytes) -> bytes:
-    """Replace each surrogate by another character, U+Exxx or U+Fxxx by `digit`; every other byte keeps its place.
+    """Replace each surrogate with another character, U+Exxx or U+Fxxx by `digit`; the text keeps its length.
 
     Fast path: for text whose characters don't matter, a tenth of the time of `without_lone_surrogates`, see
     docs/performance.md.
@@ -57,7 +57,7 @@ def without_surrogates(json: bytes, *, digit: bytes) -> bytes:
 
 
 def without_lone_surrogates(json: bytes, *, instead: bytes) -> bytes:
-    """Replace each half of a surrogate pair by `instead`, an escape."""
+    """Replace each half of a surrogate pair with `instead`, an escape."""
     if not has_surrogates(json) or b"\0" in json:
         return json
     text = json.replace(_ESCAPED_BACKSLASH, _PLACEHOLDER)

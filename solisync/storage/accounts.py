@@ -46,7 +46,7 @@ class FactsAndProgress(NamedTuple):
     payload: bytes | None
 
 
-AVATAR_URL = "'/avatars/' || users.id || '.' || avatar_extension"  # null without an avatar
+AVATAR_URL = "'/avatars/' || users.id || '.' || avatar_extension"  # NULL without an avatar
 
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")

@@ -1,4 +1,4 @@
-"""The record of what operators have done: docs/moderation.md "The record of acts"."""
+"""The record of operators' acts: docs/moderation.md "The record of acts"."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def recording(
     before: str | None,
     after: str | None,
 ) -> tuple[Call, ...]:
-    """Record an act on a player, or on a replay of theirs."""
+    """Return the steps that record an act on a player, or on one of the player's replays."""
     who = (by.kind, by.name, act, target, reason, by.client, by.request_id)
     return ((RECORD, *who, user_id, replay_id, note, before, after),)
 

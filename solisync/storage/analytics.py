@@ -79,7 +79,7 @@ LIST = Query(
 async def store(
     statements: Statements, *, session_id: str, name: str | None, events: Sequence[AnalyticsEvent], now: datetime
 ) -> int:
-    """Store events with distinct ids, except those that are stored already; returns how many were new."""
+    """Store events with distinct ids, except those that are stored already; return the number of new ones."""
     rows = await statements.run(
         STORE,
         session_id,

@@ -16,7 +16,7 @@ from .rows import converted
 
 @dataclass(frozen=True, slots=True)
 class Avatar:
-    """An image, and its strong ETag (RFC 9110 section 8.8.3) with the quotes around it."""
+    """An image, and its strong ETag (RFC 9110 §8.8.3) with quotes."""
 
     image: bytes
     etag: str

@@ -1,4 +1,4 @@
-"""Boards of verified replays, which triggers keep: docs/verification.md "Boards"."""
+"""Boards of verified replays, which triggers keep up to date: docs/verification.md "Boards"."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime

@@ -15,8 +15,8 @@ from ..postgres.transaction import Statements, Transaction
 from .rows import converted
 
 ATTEMPTS = 3  # a replay's claims that may lapse
-COUNTED = 10_000  # in each queue
-OLD = 1_000_000  # base priority of old replays: this many go first; also in migrations/baseline.sql
+COUNTED = 10_000  # the most replays that are counted in each queue
+OLD = 1_000_000  # an old replay's `ahead` is at least this, behind all uploads; also in migrations/baseline.sql
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from .paging import END, LAST_NUMBER
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """An event that happened `times` times, for the first time so many seconds `ago`."""
+    """An event that happened `times` times, first this many seconds `ago`."""
 
     happened: Happened
     ago: float = 0.0
@@ -46,7 +46,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class ChangedProfile:
-    """A player who has changed the public profile, with the current one; `avatar` is the extension of the image.
+    """A player who has changed the public profile, with the current one; `avatar` is the image's extension.
 
     `event` is the number of the line in the history.
     """
@@ -173,7 +173,7 @@ NAMED, PICTURED = _changed("opted in", "display_name"), _changed("avatar changed
 
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
-    """Store events, except those of players who no longer exist, and at most DAILY_MAX of a kind, player and day."""
+    """Store events of players who exist: of each player and day, up to DAILY_MAX refusals and DAILY_MAX others."""
     happened = [each.happened for each in occurrences]
     await statements.run(
         STORE,

@@ -177,7 +177,7 @@ DISPLAY_NAMES = Query(
     row=FoundPlayer,
 )
 async def by_beginning(text: str, *, after: str = "", most: int) -> list[FoundPlayer]:
-    """Up to `most` players whose usernames begin with `text` in any case, by name, from the one after `after` on."""
+    """Up to `most` players whose usernames begin with `text` in any case, by name, those after `after`."""
 
 
 @many(

@@ -1,4 +1,4 @@
-"""Replays, kept as the text that was uploaded, and the list of recent ones: docs/protocol.md "Replays"."""
+"""Replays, stored as the uploaded text, and the list of recent ones: docs/protocol.md "Replays"."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ class Held:
     listed: bool
 
 
-# Runs as a separate statement after the lock: otherwise two uploads at the same time could both take the last room, or
+# Runs as a separate statement after the lock. Otherwise two uploads at the same time could both take the last room, or
 # both be stored as the same game. Replays are added up only for a player who has not been counted yet; afterwards a
-# trigger keeps the number. Older nodes store a repeated upload again; the oldest of them counts. An aggregate finds it:
-# with ORDER BY and LIMIT, the planner might read all replays of the player in order.
+# trigger keeps the number. Older nodes store a repeated upload again, and the oldest copy counts. An aggregate finds
+# it: with ORDER BY and LIMIT, the planner might read all replays of the player in order.
 ROOM = Query(
     "replay_room",
     """
@@ -99,8 +99,8 @@ def _newest(count: int) -> str:
 
     Only if that table has too few, older replays are read too (migrations/0042), in the order of their index, which
     begins with `unlisted`. A subquery excludes suspended players: for a join the planner might give up that order,
-    because it takes `IS NULL` to be rare. Older replays have two limits, of which the outer one is constant: for a
-    limit that is an expression, the planner expects a tenth of all rows.
+    because it takes `IS NULL` to be rare. The constant limit of older replays is for the planner, which would otherwise
+    expect a tenth of all rows; the outer one depends on the table.
     """
     return f"""
         WITH shown AS (

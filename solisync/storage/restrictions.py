@@ -17,7 +17,7 @@ from .rows import nested, optional
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """A suspension; with `was_visible`, the leaderboard entry will be visible again; with `ended`, it is over."""
+    """A suspension. `was_visible`: the leaderboard entry will be visible again. `ended`: it is over."""
 
     until: datetime | None
     message: str | None

@@ -18,7 +18,7 @@ from .rows import encoded
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A player's document; None before the first push. With `uncounted`, its version of solisync counted no games."""
+    """A player's document; None before the first push. `uncounted`: the version that stored it counts no games."""
 
     payload: bytes | None
     uncounted: bool = False

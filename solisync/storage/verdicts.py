@@ -72,7 +72,7 @@ class PlaybackSource:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict, with the places of undos."""
+        """The verdict, with the positions of undos."""
         return Verdict(
             status=Status.VERIFIED,
             ruleset=self.ruleset,

@@ -65,7 +65,7 @@ def _serve(requests):
                 return _begin(json.loads(message), received)
             os.write(told, str(pid).encode())
             os._exit(0)
-        os.waitpid(between, 0)  # from here on the worker is the child of this process's parent
+        os.waitpid(between, 0)  # from now on, the worker is a child of this process's parent
         requests.send(os.read(tell, 100))
         for descriptor in (tell, told, *received):
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Housekeeping that a test runs round by round."""
+"""Housekeeping that a test runs one round at a time."""
 
 from datetime import UTC, datetime
 

@@ -116,7 +116,7 @@ def copy_cluster(cluster, directory):
 def truncate(dsn):
     """Empty every table but the list of migrations, after running writes have ended."""
     while True:
-        with contextlib.suppress(psycopg2.errors.DeadlockDetected):  # housekeeping wanted the same tables
+        with contextlib.suppress(psycopg2.errors.DeadlockDetected):  # housekeeping locked the same tables
             return run_sql(dsn, EMPTY)
 
 

@@ -32,7 +32,7 @@ class Analytics:
         errors=("batch_too_large",),
     )
     async def receive(self, *, body: UndecodedBatch) -> Receipt:
-        """Store the valid events of a batch, each once, and report the result of each."""
+        """Store each valid event of a batch once, and report the result of each event."""
         now = self.now()
         batch = validate(body, now)
         stored = 0

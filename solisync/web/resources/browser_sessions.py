@@ -81,7 +81,7 @@ class BrowserSessions:
     async def refresh(
         self, *, body: BrowserRefresh, cookie: SessionCookie, user_agent: str | None, client: str
     ) -> Reply:
-        """Spend the cookie for a new one and an access token.
+        """Exchange the cookie for a new one and an access token.
 
         A cookie that can't be spent is removed, unless another tab has just spent it. In that case the browser has or
         will soon receive the new cookie.
@@ -113,7 +113,7 @@ class BrowserSessions:
     async def change_password(
         self, *, player: str, body: PasswordChange, cookie: SessionCookie, user_agent: str | None
     ) -> Reply:
-        """Replace the password, end every session and begin a new one."""
+        """Replace the password, end all sessions and begin a new one."""
         username = await self._username(player)  # before anything changes, as in `refresh`
         pair = await self.new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
@@ -130,7 +130,7 @@ class BrowserSessions:
     async def recover(self, *, body: Recovery, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Set a new password with a recovery code, and begin a session."""
         renewed = await self.new_passwords.renew_by_code(body, user_agent)
-        await self._end_session(cookie)  # as `begin` does
+        await self._end_session(cookie)  # last, as in `begin`
         return _reply(renewed.pair, renewed.username, cookie)
 
     @post(

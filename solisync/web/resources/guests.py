@@ -119,7 +119,7 @@ class Guests:
             _check_player(await self.database.run(guests.is_guest, player))
             raise _not_a_guest()
         reply = await self.database.transact(self._join, player, access_expiry, claims)
-        # A repeat, or a guest without progress: answered as a pull, which remembers what the session's device has.
+        # A repeat, or a guest without progress, is answered like a pull, which records what the session's device has.
         return reply or await self.sync.pull(player=player, access_expiry=access_expiry, if_none_match=None)
 
     async def _claim(self, transaction: Transaction, player: str, username: str, password_hash: str) -> None:
@@ -132,7 +132,7 @@ class Guests:
     async def _join(
         self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims
     ) -> Reply | None:
-        """Join a guest with a player; returns the answer, or None if the player's progress has not changed."""
+        """Join a guest with a player; return the answer, or None if the player's progress has not changed."""
         guest, now = claims.user_id, self.now()
         pair = await guests.lock_pair(transaction, player, guest)
         if pair is None:

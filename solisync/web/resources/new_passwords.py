@@ -71,7 +71,7 @@ class NewPasswords:
         errors=(*PASSWORD_ERRORS, "user_not_found"),
     )
     async def change(self, *, player: str, body: PasswordChange, user_agent: str | None) -> TokenPair:
-        """Replace the password, end every session and begin a new one."""
+        """Replace the password, end all sessions and begin a new one."""
         new, current = check_new_password(body.new_password), body.current_password.encode()
         stored = await self._stored(player, current)
         old = stored.password_hash

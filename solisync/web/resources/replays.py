@@ -104,7 +104,7 @@ class Replays:
         errors=("replay_not_found",),
     )
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
-        """Return a replay as it was uploaded. It never changes, so its id is its entity tag."""
+        """Return a replay as it was uploaded. A replay never changes, so its id is its entity tag."""
         if not is_id(replay_id):
             raise _no_such_replay()
         headers = {**KEPT, "ETag": f'"{replay_id}"'}

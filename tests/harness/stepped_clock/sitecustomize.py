@@ -1,8 +1,9 @@
-"""Python imports this at its start from PYTHONPATH: `time.time` is off by the seconds in the file STEPPED_CLOCK names.
+"""A module that Python imports when it starts: it changes `time.time` by the seconds in the file STEPPED_CLOCK names.
 
-Without that variable it is right, as in the fork server, from which the processes with such a clock are forked.
+Without that variable `time.time` is right, as in the fork server, which forks the processes with such a clock.
 
-See tests/process/test_clock.py. Before anything else is imported, since Twisted keeps the function, not the module.
+The module must run before any other import, because Twisted keeps the function instead of the module. See
+tests/process/test_clock.py.
 """
 
 import os
