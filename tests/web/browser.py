@@ -12,7 +12,7 @@ PATHS = sorted({path for _, path in ROUTES})
 
 
 class Browser:
-    """A browser with a page of the service in it: it keeps one cookie, as the service sets and clears it."""
+    """A browser with a page of the service. It keeps one cookie, as the service sets and clears it."""
 
     def __init__(self, server, *, https=False, address=None):
         self.server = server
@@ -23,7 +23,7 @@ class Browser:
         self._headers = SITE | ({"Origin": f"https://127.0.0.1:{server.port}"} if https else {})
 
     async def ask(self, method, path, body=None, **more):
-        """A request of its page, with the cookie."""
+        """Send a request of the page, with the cookie."""
         headers = self._headers | ({"Cookie": f"{self._name}={self.token}"} if self.token is not None else {})
         answer = await self.server.ask(method, path, headers, body, address=self.address, **more)
         assert answer.headers["cache-control"] == "no-store"
@@ -58,7 +58,7 @@ class Browser:
 
 
 async def registered(server, username="ann", **more):
-    """A browser with the session of a new player."""
+    """Return a browser with the session of a new player."""
     browser = Browser(server, **more)
     answer = await browser.begin(username, register=True)
     assert answer.status == 200
@@ -66,6 +66,6 @@ async def registered(server, username="ann", **more):
 
 
 def sessions(server):
-    """How many sessions there are."""
+    """Return the number of sessions in the database."""
     ((count,),) = server.sql("SELECT count(*) FROM refresh_tokens")
     return count

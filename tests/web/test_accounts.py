@@ -1,4 +1,4 @@
-"""Accounts over HTTP: register, me, delete (docs/protocol.md "Sessions" and "The player")."""
+"""Accounts over HTTP: registering, the profile, deletion (docs/protocol.md "Sessions" and "The player")."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -10,8 +10,8 @@ from tests.harness.service import refused
 from tests.harness.tokens import access_token
 
 
-async def test_a_new_player_can_see_themselves(server):
-    """Register answers with a pair of tokens that work at once."""
+async def test_new_player_can_read_its_profile(server):
+    """Registering returns a pair of tokens that work immediately."""
     client = await server.player("ann")
     me = await client.me()
     assert (me.username, me.avatar_url) == ("ann", None)
@@ -33,33 +33,32 @@ async def test_a_new_player_can_see_themselves(server):
     ],
 )
 async def test_register_names_the_first_rule_that_is_broken(server, username, password, message):
-    """Register checks the username's length, its characters, then the password."""
+    """The service checks the username's length, then its characters, then the password."""
     assert await refused(server.client().register(username, password)) == (400, message)
 
 
 @pytest.mark.parametrize("password", ["12345678", "ä" * 4, "x" * 1024, "nul\0nul\0", " " * 8, "x" * 73])
-async def test_a_password_at_the_bounds_is_kept_as_it_is(server, password):
-    """Eight bytes, 1,024, multi-byte text, NUL and spaces: each registers and logs in, and its neighbour does not."""
+async def test_password_at_the_bounds_is_kept_unchanged(server, password):
+    """Each password registers and logs in; the same password with one more space doesn't log in."""
     await server.client().register("ann", password)
     assert await server.client().login("ann", password)
     assert await refused(server.client().login("ann", password + " ")) == (401, "invalid credentials")
 
 
-async def test_a_taken_name_is_refused_before_it_is_hashed(server):
-    """A second account of the same name, spaces around it or not, is a conflict."""
+async def test_taken_username_is_refused(server):
+    """A second account with the same username is a conflict, with or without spaces around it."""
     await server.player("ann")
     assert await refused(server.client().register(" ann ", PASSWORD)) == (409, "username already taken")
 
 
-async def test_names_differ_by_case(server):
-    """Usernames are case-sensitive."""
+async def test_usernames_are_case_sensitive(server):
     await server.player("ann")
     await server.player("Ann")
     assert server.sql("SELECT username FROM users ORDER BY 1") == [("Ann",), ("ann",)]
 
 
-async def test_what_is_stored_of_a_new_player(server):
-    """A bcrypt hash, never the password; and a refresh record that expires in 30 days."""
+async def test_new_player_is_stored_with_a_password_hash_and_a_refresh_record(server):
+    """The database has a bcrypt hash, never the password. The refresh record expires in 30 days."""
     await server.player("ann")
     ((password_hash,),) = server.sql("SELECT password_hash FROM users")
     ((expires_at,),) = server.sql("SELECT expires_at FROM refresh_tokens")
@@ -67,8 +66,8 @@ async def test_what_is_stored_of_a_new_player(server):
     assert abs(expires_at - datetime.now(UTC) - timedelta(days=30)) < timedelta(minutes=1)
 
 
-async def test_a_deleted_player_is_gone_with_all_sessions(server):
-    """Delete removes the row and its refresh records, answers again the same, and frees the name."""
+async def test_deleted_player_is_gone_with_all_sessions(server):
+    """Deletion removes the row and its refresh records, may be repeated, and frees the username."""
     client = await server.player("ann")
     tokens = client.tokens
     assert (await client.delete_account()).ok
@@ -82,8 +81,8 @@ async def test_a_deleted_player_is_gone_with_all_sessions(server):
     await server.player("ann")
 
 
-async def test_an_account_without_a_name_is_unauthorized(server):
-    """A null username, which only a hand could have put there, is a 401."""
+async def test_account_without_a_username_is_unauthorized(server):
+    """Only manual SQL can store a null username."""
     client = await server.player("ann")
     server.sql("ALTER TABLE users ALTER username DROP NOT NULL")
     try:
@@ -112,8 +111,8 @@ async def test_an_account_without_a_name_is_unauthorized(server):
         ["Bearer {expired}"],
     ],
 )
-async def test_nothing_but_one_access_token_opens_a_route(server, header):
-    """A missing, malformed, doubled, expired or refresh token is a 401 with the same text."""
+async def test_route_needs_exactly_one_valid_access_token(server, header):
+    """A missing, malformed, doubled, expired or refresh token gets a 401 with the same text."""
     client = await server.player("ann")
     me = await client.me()
     tokens = {
@@ -128,15 +127,15 @@ async def test_nothing_but_one_access_token_opens_a_route(server, header):
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer  "])
-async def test_the_scheme_is_read_in_any_case(server, scheme):
+async def test_scheme_is_read_in_any_case(server, scheme):
     """`Bearer` is case-insensitive and may be followed by several spaces."""
     client = await server.player("ann")
     answer = await server.ask("GET", "/api/me", {"Authorization": f"{scheme} {client.tokens.access_token}"})
     assert answer.status == 200
 
 
-async def test_a_token_of_a_player_who_never_was(server):
-    """A valid token of nobody is a 404 where the row is needed and a 200 where it is not."""
+async def test_token_of_an_unknown_player_is_a_404_where_the_row_is_needed(server):
+    """Deletion doesn't need the row, so it returns 200."""
     token = access_token(str(uuid4()), datetime.now(UTC))
     headers = {"Authorization": f"Bearer {token}"}
     answer = await server.ask("GET", "/api/me", headers)

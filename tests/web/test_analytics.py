@@ -27,7 +27,7 @@ HOLD = Statement("hold", "SELECT FROM analytics_events LIMIT 1 FOR UPDATE")
 
 
 def events(count):
-    """This many good events."""
+    """Return so many valid events."""
     return [
         {"id": str(uuid4()), "event_type": "game_won", "payload": {"n": n}, "client_time": NOW} for n in range(count)
     ]
@@ -38,12 +38,12 @@ def batch(*events, session="s", **more):
 
 
 async def report(server, body, **more):
-    """Report from an address of its own and return the answer."""
+    """Report events from a separate address and return the reply."""
     return await server.ask("POST", PATH, body=body, **more)
 
 
 async def counted(server, body):
-    """(accepted, duplicates, indexes of the rejected) of a batch."""
+    """Return (accepted, duplicates, indexes of the rejected) of a batch."""
     answer = await report(server, body)
     assert answer.status == 200, answer
     assert answer.json["ok"] is True
@@ -55,7 +55,7 @@ def stored(server):
 
 
 def names(server):
-    """The names that events have, and how many each has; None for the nameless."""
+    """Return how many events each name has; None stands for events without a name."""
     query = "SELECT name, count(*) FROM analytics_events e LEFT JOIN analytics_names n ON n.id = name_id GROUP BY 1"
     return dict(server.sql(query))
 
@@ -64,8 +64,8 @@ def started(coroutine):
     return Deferred.fromCoroutine(coroutine)
 
 
-async def test_an_event_is_stored_as_it_was_sent(server):
-    """Every field, the payload byte for byte, an upper-case id in its canonical spelling; no token is asked for."""
+async def test_event_is_stored_as_it_was_sent(server):
+    """The payload is kept byte for byte, and an upper-case id in its canonical spelling. The route needs no token."""
     body = b"""{"session_id": "\\u00e9", "user_id": "ann", "later": ["\\ud800"], "events": [{"id":
         "0B8F6F0E-6C53-4D0A-9C3E-2F1D8A7B5C41", "event_type": "won", "payload": {"b": 1e400,  "a": "\\u00e9", "a": 2},
         "client_time": "2026-11-20T14:00:00.123456789+02:00"}]}"""
@@ -79,15 +79,15 @@ async def test_an_event_is_stored_as_it_was_sent(server):
     assert abs(datetime.now(UTC) - row[-1]) < timedelta(minutes=1)
 
 
-async def test_a_client_object_reports(server):
-    """The typed client sends a batch and reads its receipt."""
+async def test_client_class_reports_events(server):
+    """`Client` sends a batch and decodes its receipt."""
     event = AnalyticsEvent(id=str(uuid4()), event_type="game_won", client_time=datetime.now(UTC))
     receipt = await server.client().report(Batch(session_id="s", events=[event, event]))
     assert (receipt.accepted, receipt.duplicates, receipt.rejected) == (2, 1, [])
 
 
-async def test_fifty_events_and_no_more(server):
-    """Fifty are stored; fifty-one, or none that is good, store nothing."""
+async def test_batch_has_at_most_fifty_events(server):
+    """The service stores nothing of a batch of fifty-one, and nothing of a batch without valid events."""
     assert await counted(server, batch(*events(50))) == (50, 0, [])
     answer = await report(server, batch(*events(51)))
     assert (answer.status, answer.json) == (400, {"error": "batch may contain at most 50 events"})
@@ -97,8 +97,8 @@ async def test_fifty_events_and_no_more(server):
 
 
 @pytest.mark.parametrize("field", ["session_id", "user_id"])
-async def test_names_have_64_code_points(server, field):
-    """1 to 64 code points; empty, 65, another type or U+0000 is a 400 for the whole batch."""
+async def test_name_has_1_to_64_code_points(server, field):
+    """A name that is empty, longer, of another type or with U+0000 fails the whole batch with a 400."""
     for good in ("x", "😀" * 64):
         assert await counted(server, batch(*events(1)) | {field: good}) == (1, 0, [])
     for bad in ("", "x" * 65, 5, "a\0b", "\ud800"):
@@ -109,7 +109,7 @@ async def test_names_have_64_code_points(server, field):
 
 
 async def test_an_event_is_stored_once(server):
-    """Twice in a batch, again in the same batch or in another one: the first counts, the others are duplicates."""
+    """Repeats are duplicates, whether they are in the same batch, in the same batch sent again, or in another batch."""
     first, second, third = events(3)
     again = first | {"id": first["id"].upper(), "event_type": "other"}
     assert await counted(server, batch(first, again, second)) == (3, 1, [])
@@ -118,8 +118,8 @@ async def test_an_event_is_stored_once(server):
     assert server.sql("SELECT count(*) FROM analytics_events WHERE event_type = 'game_won'") == [(3,)]
 
 
-async def test_a_bad_event_costs_no_other(server):
-    """Also one for which msgspec refuses a whole body; each is named by its place, with the reason."""
+async def test_bad_event_does_not_fail_the_batch(server):
+    """The receipt lists each rejected event by index with the reason, even where msgspec alone refuses the body."""
     good = events(3)
     ahead = good[0] | {
         "id": str(uuid4()),
@@ -141,8 +141,8 @@ async def test_a_bad_event_costs_no_other(server):
     assert stored(server) == 3
 
 
-async def test_the_sixth_report_of_an_address_waits(server):
-    """5 in any 60 seconds, whatever they say; logging in has a limit of its own."""
+async def test_sixth_report_in_a_minute_is_refused(server):
+    """An address may send 5 reports in any 60 seconds, valid or not. Logins have a separate limit."""
     address = new_address()
     answers = [await report(server, b"" if n else batch(), address=address) for n in range(6)]
     assert [answer.status for answer in answers] == [200, *[400] * 4, 429]
@@ -154,11 +154,11 @@ async def test_the_sixth_report_of_an_address_waits(server):
     assert (await report(server, batch(), address=new_address())).status == 200
 
 
-# Names.
+# Names of events, and their deletion.
 
 
-async def test_a_name_is_one_row(server):
-    """Many events of one name, a UUID in any spelling, share a row; a null user has none."""
+async def test_events_of_one_name_share_a_row(server):
+    """A UUID is one name in every spelling; events without a user have no row."""
     player = str(uuid4())
     for user in (player, player.upper(), UUID(player).hex, f"urn:uuid:{player}", f" {player}", None, "ann"):
         await counted(server, batch(*events(2), user_id=user))
@@ -167,8 +167,8 @@ async def test_a_name_is_one_row(server):
     assert server.sql("SELECT count(*) FROM analytics_names") == [(2,)]
 
 
-async def test_a_name_is_written_once_a_day(server):
-    """The row of a name is touched on its first day, and once on a later one."""
+async def test_name_is_written_once_a_day(server):
+    """The row of a name is written on its first day, and once on each later day with events."""
     query = "SELECT ctid::text, seen_on::text FROM analytics_names"
     await counted(server, batch(*events(1), user_id="ann"))
     before = server.sql(query)
@@ -183,8 +183,8 @@ async def test_a_name_is_written_once_a_day(server):
 
 
 @pytest.mark.parametrize("username", ["ann", "ABCDEF0123456789abcdef0123456789"])
-async def test_deleting_an_account_takes_its_name_off_all_events(server, username):
-    """Whether they gave the id or the username, and nobody else's; sending them again doesn't bring the name back."""
+async def test_deleting_an_account_removes_its_name_from_all_events(server, username):
+    """Events may name the player by id or username. Sending them again doesn't restore the name."""
     client, other = await server.player(username), await server.player("bob")
     player = (await client.me()).id
     for user in (player, player.upper(), username, username.title(), "bob", (await other.me()).id):
@@ -199,8 +199,11 @@ async def test_deleting_an_account_takes_its_name_off_all_events(server, usernam
     assert {name for (name,) in server.sql("SELECT name FROM analytics_names")} == left
 
 
-async def test_a_username_that_is_the_id_of_another_player_means_that_player(server):
-    """Deleting its owner takes no name off the other's events; when the other is gone, it means its owner again."""
+async def test_username_that_is_the_id_of_another_player_means_that_player(server):
+    """Deleting the owner of the username leaves the other player's events alone.
+
+    Once the other player is deleted, the username means its owner again.
+    """
     victim = await server.player("ann")
     player = (await victim.me()).id
     thief = await server.player(UUID(player).hex.upper())
@@ -216,26 +219,26 @@ async def test_a_username_that_is_the_id_of_another_player_means_that_player(ser
     assert names(server) == {None: 5}
 
 
-# At once.
+# Batches at the same time.
 
 
 @pytest.fixture
 def two(serve, shared_dsn):
-    """Two processes on one empty database, turn by turn."""
+    """Start two processes on one empty database; requests alternate between them."""
     truncate(shared_dsn)
     return itertools.cycle([pytest_twisted.blockon(started(serve(shared_dsn))) for _ in range(2)])
 
 
 async def report_all(two, bodies):
-    """Send every batch at once, turn by turn to the two; the answers."""
+    """Send all batches at the same time, alternating between the processes, and return the replies."""
     answers = await gatherResults([started(report(next(two), body)) for body in bodies])
     assert {answer.status for answer in answers} == {200}
     return [answer.json for answer in answers]
 
 
 @pytest.mark.parametrize("user", [None, "ann"])
-async def test_a_batch_that_arrives_many_times_is_stored_once(two, shared_dsn, no_deadlocks, user):
-    """80 times the same 50 events at once to 2 processes: 50 rows, one name, and the counts add up."""
+async def test_batch_sent_80_times_at_the_same_time_is_stored_once(two, shared_dsn, no_deadlocks, user):
+    """Two processes store 50 rows with one name, and the counts of all receipts add up."""
     answers = await report_all(two, [batch(*events(50), user_id=user)] * 80)
     assert {answer["accepted"] for answer in answers} == {50}
     assert sum(50 - answer["duplicates"] for answer in answers) == 50
@@ -243,8 +246,8 @@ async def test_a_batch_that_arrives_many_times_is_stored_once(two, shared_dsn, n
     assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_names") == [(bool(user),)]
 
 
-async def test_batches_in_opposite_orders_don_t_block_each_other(two, shared_dsn, no_deadlocks):
-    """80 overlapping batches in random orders under 3 names at once: each event once, and no deadlock."""
+async def test_batches_in_opposite_orders_do_not_deadlock(two, shared_dsn, no_deadlocks):
+    """80 overlapping batches arrive in random orders under 3 names; each event is stored once."""
     shuffle = random.Random(1)
     pool = events(100)
     bodies = [batch(*shuffle.sample(pool, 50), user_id=f"p{n % 3}") for n in range(78)]
@@ -254,7 +257,7 @@ async def test_batches_in_opposite_orders_don_t_block_each_other(two, shared_dsn
 
 
 async def while_held(server, reactor, statement, bodies, *, end):
-    """Send batches while a transaction of somebody else holds what they need, and end it once all of them wait."""
+    """Send batches while another transaction holds what they need, and end it when all batches wait."""
     holder = connect(server.dsn)
     holder.cursor().execute(f"BEGIN; {statement}")
     answers = gatherResults([started(counted(server, body)) for body in bodies])
@@ -264,8 +267,8 @@ async def while_held(server, reactor, statement, bodies, *, end):
     return await answers
 
 
-async def test_events_are_stored_in_one_order_whatever_that_of_the_batch(server, reactor, no_deadlocks):
-    """Two batches meet in the middle: had each stored its own first event before, they would wait for each other."""
+async def test_events_are_stored_in_one_order_whatever_the_order_of_the_batch(server, reactor, no_deadlocks):
+    """Batches that stored events in their own order could each wait for the other."""
     first, middle, last = sorted(events(3), key=lambda event: event["id"])
     held = "INSERT INTO analytics_events SELECT '{id}', 's', NULL, 'a', '', now(), now()".format(**middle)
     bodies = [batch(first, middle, last), batch(last, middle, first)]
@@ -277,8 +280,8 @@ async def test_events_are_stored_in_one_order_whatever_that_of_the_batch(server,
     "statement",
     ["INSERT INTO analytics_names (name, seen_on) VALUES ('ann', '2026-01-01')", "DELETE FROM analytics_names"],
 )
-async def test_a_name_that_appears_or_goes_at_this_moment_is_not_lost(server, reactor, statement):
-    """A batch that waits for another one with the same new name, or for pruning it, has the name all the same."""
+async def test_name_is_kept_when_it_appears_or_is_pruned_at_the_same_time(server, reactor, statement):
+    """A batch that waits for another batch with the same new name, or for its pruning, is stored with the name."""
     if statement.startswith("DELETE"):
         server.sql("INSERT INTO analytics_names (name, seen_on) VALUES ('ann', '2026-01-01')")
     bodies = [batch(*events(1), user_id="ann") for _ in range(3)]
@@ -287,7 +290,7 @@ async def test_a_name_that_appears_or_goes_at_this_moment_is_not_lost(server, re
 
 
 async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, no_deadlocks):
-    """20 players are deleted while batches name them: what was reported before has no name, nothing waits for ever."""
+    """While batches name 20 players, these are deleted. Earlier events lose the name, and no request waits forever."""
     clients = await gatherResults([started(next(two).player(f"player{n}")) for n in range(20)])
     first = [batch(*events(2), user_id=f"player{n}") for n in range(20)]
     await report_all(two, first)
@@ -301,7 +304,7 @@ async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, no
     assert run_sql(shared_dsn, "SELECT count(*) FROM analytics_events") == [(80,)]
 
 
-# Retention.
+# Pruning of old events.
 
 
 @pytest.fixture
@@ -314,7 +317,7 @@ def keeper(database, reactor, days):
 
 
 async def test_old_events_and_their_names_are_pruned_in_batches(server, database, reactor):
-    """What arrived more than the given days ago goes, a batch at a time, with names that nothing else has."""
+    """Pruning deletes events older than the given days, one batch at a time, and names without events."""
     await counted(server, batch(*events(3), user_id="new"))
     server.sql(
         "INSERT INTO analytics_events SELECT gen_random_uuid(), 's', NULL, 'old', '{}', now(),"
@@ -331,8 +334,8 @@ async def test_old_events_and_their_names_are_pruned_in_batches(server, database
     assert server.sql("SELECT name FROM analytics_names ORDER BY 1") == [("new",), ("old",)]
 
 
-async def test_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(server, database, reactor):
-    """A month ahead of the database, a node deletes neither sessions nor events that others still count on."""
+async def test_node_whose_clock_is_ahead_prunes_nothing_current(server, database, reactor):
+    """A node a month ahead of the database deletes neither live sessions nor recent events."""
     player = await server.player("ann")
     await counted(server, batch(*events(3), user_id="new"))
     wrong = datetime.now(UTC) + timedelta(days=31)
@@ -341,8 +344,8 @@ async def test_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(server, 
     assert await player.refresh()
 
 
-async def test_pruning_waits_for_nobody(server, database):
-    """An event that somebody holds is left for the next round."""
+async def test_pruning_skips_locked_events(server, database):
+    """The next round deletes an event that another transaction holds."""
     await counted(server, batch(*events(3)))
     soon = datetime.now(UTC) + timedelta(seconds=1)
 
@@ -354,7 +357,7 @@ async def test_pruning_waits_for_nobody(server, database):
     assert await database.run(analytics.prune, soon, days=0, most=10) == 1
 
 
-# Any body.
+# Arbitrary bodies.
 
 odd = st.sampled_from(
     ["\0", "\ud800", "😀" * 20, "x" * 65, "2026-11-20T12:00:00Z", "0001-01-01T00:00:00+02:00", "game_won"]
@@ -384,8 +387,8 @@ bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value)
 )  # fmt: skip
 
 
-async def test_no_body_is_worse_than_refused(server, full):
-    """Whatever the body: nothing but 200 and 400, and every event of a 200 is either accepted or rejected."""
+async def test_any_body_gets_200_or_400(server, full):
+    """Of a 200, every event is either accepted or rejected."""
     statuses = {200: 0, 400: 0}
     count = 1_000 if full else 60
 

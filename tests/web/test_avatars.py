@@ -28,7 +28,7 @@ from tests.harness.service import refused, start
 from tests.harness.tokens import access_token
 
 PNG, JPEG = IMAGES["png"], IMAGES["jpeg"]
-HOLD_SECONDS = 0.01  # how long a full avatar may keep the reactor, at most
+HOLD_SECONDS = 0.01  # the longest time that a full avatar may occupy the reactor
 
 
 async def upload(server, client, image, media_type="image/png"):
@@ -45,8 +45,8 @@ async def status_of(server, client, path, headers=None):
     return (await fetch(server, client, path, headers)).status
 
 
-async def test_exactly_the_matching_images_are_taken(server):
-    """Each declared type with each content: 200 and the stored bytes when they agree, else 400 and no change."""
+async def test_image_is_accepted_only_if_it_matches_its_type(server):
+    """Each declared type is tried with each content. A mismatch returns 400 and changes nothing."""
     client = await server.player("ann")
     me = await client.me()
     for declared, (accepted, extension) in DECLARED.items():
@@ -61,8 +61,8 @@ async def test_exactly_the_matching_images_are_taken(server):
 
 
 @pytest.mark.parametrize("declared", [*OTHER_TYPES, ["image/png", "image/png"]])
-async def test_another_type_is_refused_by_naming_the_four(server, declared):
-    """No type, one that is no avatar, or two of them."""
+async def test_upload_without_one_avatar_type_is_refused(server, declared):
+    """The refusal lists the four types. The upload has no type, another type, or two types."""
     client = await server.player("ann")
     answer = await upload(server, client, PNG, declared)
     assert (answer.status, answer.json) == (
@@ -71,16 +71,16 @@ async def test_another_type_is_refused_by_naming_the_four(server, declared):
     )
 
 
-async def test_the_profile_shows_the_avatar(server):
-    """Upload answers with the profile, and me shows the same."""
+async def test_profile_shows_the_avatar(server):
+    """The upload returns the profile that /api/me shows."""
     client = await server.player("ann")
     me = await client.upload_avatar(PNG, "image/png")
     assert me.avatar_url == f"/avatars/{me.id}.png"
     assert await client.me() == me
 
 
-async def test_another_type_takes_the_place_of_the_first(server):
-    """The new name is served, the old one is a 404, and there is one image."""
+async def test_upload_of_another_type_replaces_the_avatar(server):
+    """The service returns the new name's image, and 404 for the old name. The table has one image."""
     client = await server.player("ann")
     old = (await client.upload_avatar(PNG, "image/png")).avatar_url
     new = (await client.upload_avatar(JPEG, "image/jpg")).avatar_url
@@ -89,16 +89,15 @@ async def test_another_type_takes_the_place_of_the_first(server):
     assert server.sql("SELECT count(*) FROM avatars") == [(1,)]
 
 
-async def test_a_refused_upload_changes_nothing(server):
-    """What is no image leaves the avatar as it was."""
+async def test_refused_upload_changes_nothing(server):
     client = await server.player("ann")
     me = await client.upload_avatar(PNG, "image/png")
     assert (await upload(server, client, IMAGES["html"])).status == 400
     assert await client.avatar(me.avatar_url) == PNG
 
 
-async def test_an_avatar_can_be_taken_away(server):
-    """At once, for whoever has it cached too; again is no error, and a new one may follow."""
+async def test_avatar_can_be_removed(server):
+    """Clients that have it cached get 404 immediately. Removal may be repeated, and a new upload may follow."""
     client, other = await server.player("ann"), await server.player("bob")
     me = await client.upload_avatar(PNG, "image/png")
     others = (await other.upload_avatar(JPEG, "image/jpeg")).avatar_url
@@ -120,8 +119,8 @@ async def test_an_avatar_can_be_taken_away(server):
     assert (await server.ask("DELETE", "/api/me/avatar")).status == 401
 
 
-async def test_what_is_taken_away_while_it_arrives_leaves_no_image(nodes, reactor):
-    """A first upload that is committed while its removal waits is removed whole: no image stays that nobody sees."""
+async def test_removal_after_a_first_upload_leaves_no_image(nodes, reactor):
+    """An upload is committed while its removal waits: the removal deletes the name and the image."""
     client = await nodes[0].player("ann")
     token = client.tokens.access_token
     holder = connect(nodes[0].dsn)
@@ -139,8 +138,8 @@ async def test_what_is_taken_away_while_it_arrives_leaves_no_image(nodes, reacto
     assert nodes[0].sql("SELECT count(*) FROM avatars") == [(0,)]
 
 
-async def test_uploads_and_removals_at_once_end_whole(nodes, no_deadlocks):
-    """On two nodes, again and again: afterwards there is an image with its name, or neither."""
+async def test_simultaneous_uploads_and_removals_leave_name_and_image_consistent(nodes, no_deadlocks):
+    """On two nodes, a player ends up with both an avatar's name and its image, or with neither."""
     client = await nodes[0].player("ann")
 
     async def act(number):
@@ -155,8 +154,8 @@ async def test_uploads_and_removals_at_once_end_whole(nodes, no_deadlocks):
         assert (name is None) == (image is None)
 
 
-async def test_deletion_takes_the_avatar_along(server):
-    """The image goes with its player; what is left of their token uploads nothing, but still sees other avatars."""
+async def test_deleting_an_account_deletes_its_avatar(server):
+    """The player's token can't upload any more, but still reads other avatars."""
     client, other = await server.player("ann"), await server.player("bob")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     others = (await other.upload_avatar(JPEG, "image/jpeg")).avatar_url
@@ -170,8 +169,8 @@ async def test_deletion_takes_the_avatar_along(server):
     assert server.sql("SELECT count(*) FROM avatars") == [(1,)]
 
 
-async def test_what_is_not_there_is_not_found(server):
-    """Another extension or none, nobody's id, no canonical id, and a player without an avatar."""
+async def test_unknown_avatar_is_not_found(server):
+    """The path has another extension or none, an unknown id, a non-canonical id, or a player without an avatar."""
     client, other = await server.player("ann"), await server.player("bob")
     me, bob = await client.upload_avatar(PNG, "image/png"), await other.me()
     stems = [
@@ -196,8 +195,8 @@ async def test_what_is_not_there_is_not_found(server):
             assert (answer.status, answer.json) == (404, {"error": "avatar not found"}), stem
 
 
-async def test_avatars_are_for_players(server):
-    """Without a token neither route does anything, whatever else is wrong; any player's token shows any avatar."""
+async def test_avatar_routes_need_a_token(server):
+    """The token is checked first, whatever else is wrong. Every player may see every avatar."""
     client, other = await server.player("ann"), await server.player("bob")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     assert await other.avatar(url) == PNG
@@ -206,11 +205,14 @@ async def test_avatars_are_for_players(server):
         assert (answer.status, answer.json) == (401, {"error": "unauthorized"})
     nobody = access_token(str(uuid4()), datetime.now(UTC))
     answer = await server.ask("PUT", "/api/me/avatar", {"Content-Type": "text/html"}, PNG, bearer=nobody)
-    assert answer.status == 400  # the image is looked at before the player
+    assert answer.status == 400  # the image is checked before the player
 
 
-async def test_the_headers_of_an_avatar(server):
-    """Its type, its tag, and what keeps caches honest and browsers calm; HEAD has the same without the image."""
+async def test_avatar_has_headers_for_caches_and_browsers(server):
+    """The reply has its type, its tag and headers for caches and browsers.
+
+    HEAD returns the same headers without the image.
+    """
     client = await server.player("ann")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     expected = {
@@ -229,8 +231,8 @@ async def test_the_headers_of_an_avatar(server):
         assert answer.headers.items() >= expected.items()
 
 
-async def test_a_client_that_has_the_image_is_told_so(server, monkeypatch):
-    """If-None-Match with the tag, a list, a weak tag or * is a 304, for which no image is read."""
+async def test_client_that_has_the_image_gets_a_304(server, monkeypatch):
+    """If-None-Match may have the tag, a list, a weak tag or `*`. The service reads no image for it."""
     client = await server.player("ann")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     etag = (await fetch(server, client, url)).headers["etag"]
@@ -252,8 +254,8 @@ async def test_a_client_that_has_the_image_is_told_so(server, monkeypatch):
 # Size.
 
 
-async def test_a_full_megabyte_passes_and_a_byte_more_does_not(server):
-    """1,048,576 bytes are stored to the byte; 1,048,577 are a 400 that says so."""
+async def test_avatar_has_at_most_a_mebibyte(server):
+    """1,048,576 bytes are stored unchanged; 1,048,577 bytes return 400 with the reason."""
     client = await server.player("ann")
     full = PNG + bytes(range(256)) * 4096
     full = full[:MAX_BODY]
@@ -265,8 +267,8 @@ async def test_a_full_megabyte_passes_and_a_byte_more_does_not(server):
 
 @pytest.mark.parametrize("authorization", ["", "Authorization: Bearer {token}\r\n"])
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_byte_more_is_refused_unread(server, authorization, chunked):
-    """The size comes before the token and the type: at the header, or at the chunk that is too much."""
+async def test_too_large_avatar_is_refused_unread(server, authorization, chunked):
+    """The size is checked before the token and the type: at the header, or at the first chunk beyond the limit."""
     client = await server.player("ann")
     head = (
         b"PUT /api/me/avatar HTTP/1.1\r\nHost: a\r\n" + authorization.format(token=client.tokens.access_token).encode()
@@ -287,20 +289,20 @@ async def test_a_byte_more_is_refused_unread(server, authorization, chunked):
     assert json.loads(body) == {"error": "avatar must be at most 1 MB"}
 
 
-# Many at once, and large ones.
+# Simultaneous and large uploads.
 
 
 def image_of(number, extension):
-    """An image that can't be mistaken for a part of another, and the type that it is declared as."""
+    """Return an image that can't be mistaken for a part of another image, and its declared type."""
     beginning, media_type = {"png": (PNG, "image/png"), "jpg": (JPEG, "image/jpeg")}[extension]
     return beginning + bytes([number]) * (50_000 + 7_000 * number), media_type
 
 
 @pytest.mark.parametrize("extensions", [("png",), ("png", "jpg")], ids=["one type", "two types"])
 async def test_readers_see_whole_images_while_writers_replace_them(nodes, extensions):
-    """10 writers and 10 readers of one avatar on two nodes: every image is one that was uploaded, and never none.
+    """10 writers and 10 readers use one avatar on two nodes: each reader gets one of the uploaded images.
 
-    With two types the name of the one that has just been replaced is a 404, and nothing else is.
+    With two types, the name of the image that was just replaced returns 404.
     """
     client = await nodes[0].player("ann")
     token = client.tokens.access_token
@@ -362,15 +364,15 @@ assert content == image
 """
 
 
-async def test_a_full_avatar_does_not_hold_the_reactor(server, full):
-    """While 1 MB avatars go up and down, everybody else is served: no pause of ten times the target.
+async def test_full_avatar_does_not_block_the_reactor(server, full):
+    """Other requests are served while 1 MB avatars are uploaded and read: no pause is ten times the target.
 
-    What counts is the processor time of the reactor's thread; with --fire also the time that passes, of which the best
-    of three rounds is taken, because other nodes of a busy machine make pauses too.
+    The test measures the processor time of the reactor's thread. With --fire it also takes the best elapsed time of
+    three rounds, because other processes of a busy machine cause pauses too.
     """
     rounds = []
     for number in range(3 if full else 1):
-        client = await server.player(f"player_{number}")  # who may upload so many a minute
+        client = await server.player(f"player_{number}")  # each player may upload so many a minute
         url = (await client.upload_avatar(PNG, "image/png")).avatar_url
         words = [sys.executable, "-c", CROWD, str(server.port), client.tokens.access_token, url, str(MAX_BODY)]
         ticks = []
@@ -386,8 +388,8 @@ async def test_a_full_avatar_does_not_hold_the_reactor(server, full):
     assert pause < 10 * HOLD_SECONDS or not full
 
 
-async def test_avatars_may_be_public(reactor, shared_dsn):
-    """With SOLISYNC_PUBLIC_AVATARS=on no token is needed, one that is sent is not looked at, all else is the same."""
+async def test_public_avatar_needs_no_token(reactor, shared_dsn):
+    """With SOLISYNC_PUBLIC_AVATARS=on the service ignores tokens; the rest is the same."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_PUBLIC_AVATARS": "on"})
     try:
@@ -410,8 +412,8 @@ async def test_avatars_may_be_public(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_avatars_are_for_players_by_default(server):
-    """Unless an operator says otherwise, because the game's own server has it so."""
+async def test_avatars_need_a_token_by_default(server):
+    """The game's own server needs a token too."""
     client = await server.player("ann")
     url = (await client.upload_avatar(PNG, "image/png")).avatar_url
     assert (await server.ask("GET", url)).status == 401

@@ -20,7 +20,7 @@ DEAL = f"/api/boards/deals/{SEED}/DrawOne"
 
 
 async def board(server, player, path=CLASSIC, status=200):
-    """The answer of a board to a player, whose access token comes last."""
+    """Return a board as a player sees it; the player's access token is the last argument."""
     answer = await server.ask("GET", path, bearer=player[-1])
     assert answer.status == status, answer
     return answer.json
@@ -32,7 +32,7 @@ async def scores(server, player, path=CLASSIC):
 
 @pytest.fixture
 def three(server):
-    """Three players, of whom all have opted in: (id, refresh token, access token) each."""
+    """Return three players who have opted in, as (id, refresh token, access token)."""
     made = players(server.dsn, 3)
     for number, (user, _, _) in enumerate(made):
         run_sql(
@@ -41,8 +41,8 @@ def three(server):
     return made
 
 
-async def test_a_board_has_the_best_of_each_player(server, three):
-    """One entry a player, the best score first; ties to the replay that came earlier."""
+async def test_board_has_the_best_of_each_player(server, three):
+    """The best score comes first; of equal scores, the earlier replay comes first."""
     ann, bob, eve = three
     verified(server.dsn, ann[0], 300)
     best = verified(server.dsn, ann[0], 500)
@@ -74,8 +74,8 @@ async def test_a_board_has_the_best_of_each_player(server, three):
 @pytest.mark.parametrize(
     "received_at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)], ids=["year 1", "year 9999"]
 )
-def test_a_replay_of_any_time_has_its_boards(received_at):
-    """Also of the first day and of the last one that there are, as an import may bring them."""
+def test_replay_of_any_day_has_its_boards(received_at):
+    """An import may bring replays of the first and the last possible day."""
     seed = daily_challenge(received_at.date()).seed
     assert days_of(mode="Challenge", seed=seed, received_at=received_at) == [f"daily/{received_at.date()}"]
 
@@ -107,8 +107,8 @@ def test_a_replay_of_any_time_has_its_boards(received_at):
         ({"ruleset": "2026-05-01"}, set()),
     ],
 )
-async def test_each_replay_stands_on_its_boards(server, three, replay, boards):
-    """By mode, draw mode, deal and the time of its upload; a day's lasts 36 hours."""
+async def test_replay_is_on_the_boards_of_its_mode_deal_and_day(server, three, replay, boards):
+    """A board is chosen by mode, draw mode, deal or upload time. The board of a day lasts 36 hours."""
     ann = three[0]
     verified(server.dsn, ann[0], 300, **replay)
     every = [
@@ -122,8 +122,8 @@ async def test_each_replay_stands_on_its_boards(server, three, replay, boards):
     assert {path for path in every if await scores(server, ann, path)} == boards
 
 
-async def test_what_takes_evidence_away_corrects_the_boards(server, three):
-    """Deleting, unlisting and another verdict leave the next best of the player; listing brings it back."""
+async def test_board_shows_the_next_best_when_a_replay_loses_its_place(server, three):
+    """Deletion, unlisting or another verdict removes a replay; listing brings it back."""
     ann = three[0]
     replays = {score: verified(server.dsn, ann[0], score) for score in (100, 200, 300, 400)}
     assert await scores(server, ann) == [400]
@@ -140,7 +140,7 @@ async def test_what_takes_evidence_away_corrects_the_boards(server, three):
 
 
 def test_evidence_is_ranked_as_it_is_inserted(server, three):
-    """One command inserts the row of the player and those of the day and the deal; none is updated afterwards."""
+    """One statement inserts the player's row and those of the day and the deal, and later updates none."""
     replay = verified(server.dsn, three[0][0], 300)
     found = "SELECT board, ranked, cmin::text FROM board_evidence WHERE replay_id = %s AND board NOT LIKE 'classic%%'"
     boards, ranked, commands = zip(*sorted(run_sql(server.dsn, found, (replay,))), strict=True)
@@ -149,8 +149,8 @@ def test_evidence_is_ranked_as_it_is_inserted(server, three):
     assert len(set(commands)) == 1
 
 
-async def test_only_who_has_opted_in_is_on_a_board(server, three):
-    """Opting out leaves every board at once, opting in comes back with all that was verified meanwhile."""
+async def test_boards_show_only_players_who_opted_in(server, three):
+    """Opting out removes a player from all boards immediately. Opting in adds all replays verified until then."""
     ann, bob, _ = three
     verified(server.dsn, ann[0], 300)
     assert (await server.ask("DELETE", "/api/leaderboard/opt-in", bearer=ann[-1])).status == 200
@@ -164,8 +164,8 @@ async def test_only_who_has_opted_in_is_on_a_board(server, three):
     assert await scores(server, bob, "/api/boards/deals/7/DrawOne") == [200]
 
 
-async def test_a_deleted_player_leaves_every_board(server, three):
-    """No entry and no evidence of theirs is left; to their own token boards are open for its day, without `own`."""
+async def test_deleted_player_leaves_every_board(server, three):
+    """No entry or evidence is left. With the deleted player's token, boards are readable for a day, without `own`."""
     ann, bob, _ = three
     for number in range(50):
         verified(server.dsn, ann[0], number, seed=number)
@@ -176,8 +176,8 @@ async def test_a_deleted_player_leaves_every_board(server, three):
     assert run_sql(server.dsn, "SELECT DISTINCT user_id::text FROM board_evidence") == [(bob[0],)]
 
 
-async def test_pages_hold_while_rows_change(server):
-    """What does not change is on one page exactly, whatever arrives or goes between two pages; ranks go on."""
+async def test_pages_repeat_and_skip_nothing_while_rows_change(server):
+    """Every unchanged entry is on exactly one page, and ranks continue across pages."""
     made = players(server.dsn, 57)
     for number, (user, _, _) in enumerate(made):
         run_sql(server.dsn, "INSERT INTO leaderboard VALUES (%s, 'x', NULL, NULL, now(), true)", (user,))
@@ -190,7 +190,7 @@ async def test_pages_hold_while_rows_change(server):
         if page["next"] is None:
             break
         after = f"&after={page['next']}"
-        if len(seen) == 20:  # the row at which the next page begins goes
+        if len(seen) == 20:  # delete the row at which the next page begins
             assert (await server.ask("DELETE", f"/api/replays/{seen.pop()}", bearer=made[0][-1])).status == 404
             run_sql(server.dsn, "DELETE FROM replays WHERE id = %s", (page["entries"][-1]["replay_id"],))
             ranks.pop()
@@ -203,8 +203,8 @@ async def test_pages_hold_while_rows_change(server):
     assert ranks == [*range(1, 20), *range(20, 57)]
 
 
-async def test_a_player_sees_who_is_around(server):
-    """Up to ten neighbours on each side, with their ranks; nothing for who has no entry."""
+async def test_player_sees_the_neighbouring_entries(server):
+    """The reply has up to ten neighbours on each side with ranks, or nothing for a player without an entry."""
     made = players(server.dsn, 30)
     for number, (user, _, _) in enumerate(made[:29]):
         run_sql(server.dsn, "INSERT INTO leaderboard VALUES (%s, 'x', NULL, NULL, now(), true)", (user,))
@@ -239,19 +239,18 @@ async def test_a_player_sees_who_is_around(server):
         ("/api/boards/deals/1/DrawTwo", 404, "not found"),
     ],
 )
-async def test_what_names_no_part_of_a_board_is_refused(server, three, path, status, error):
-    """A query that is wrong is a 400 that says so, a board that can't be is a 404."""
+async def test_wrong_query_is_a_400_and_impossible_board_a_404(server, three, path, status, error):
+    """The 400 gives the reason."""
     assert await board(server, three[0], path, status) == {"error": error}
 
 
-async def test_boards_want_a_token(server):
-    """They are for players."""
+async def test_boards_need_a_token(server):
     for path in (CLASSIC, DAILY, DEAL):
         assert (await server.ask("GET", path)).status == 401
 
 
-async def test_the_leaderboard_tells_what_is_verified(server, three):
-    """Whether a verified Classic replay of the player, listed or not, has the best score."""
+async def test_leaderboard_shows_whether_the_best_score_is_verified(server, three):
+    """A verified Classic replay of the player proves the score, listed or not."""
     ann, bob, eve = three
     for (user, _, _), score in zip(three, (500, 600, 700), strict=True):
         run_sql(server.dsn, "UPDATE leaderboard SET best_score = %s WHERE user_id = %s", (score, user))
@@ -264,8 +263,8 @@ async def test_the_leaderboard_tells_what_is_verified(server, three):
     assert [(entry["best_score"], entry["verified"]) for entry in entries] == [(700, False), (600, False), (500, True)]
 
 
-def test_chance_never_leaves_a_wrong_place(server, full):
-    """Whatever happens to replays, verdicts and opt-ins, in any order: the ranked rows are the best of who is in."""
+def test_ranked_rows_are_right_after_random_changes(server, full):
+    """Replays, verdicts and opt-ins change in random order; the rows are the best of players who opted in."""
     random = Random(15)
     users = [user for user, _, _ in players(server.dsn, 4)]
     sql = lambda statement, *values: run_sql(server.dsn, statement, values)  # noqa: E731

@@ -60,8 +60,8 @@ BAD = {
 
 @pytest.mark.parametrize("shape", [AuthRequest, RefreshRequest])
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD)
-def test_a_bad_body_is_refused_with_a_reason(shape, body):
-    """Not JSON, not UTF-8, not the right shape, nested too deep: a BadRequest about the body."""
+def test_bad_body_is_refused_with_a_reason(shape, body):
+    """The body isn't JSON, isn't UTF-8, has the wrong shape or is nested too deep."""
     with pytest.raises(BadRequest, match="request body"):
         read_json(body, shape)
 
@@ -73,8 +73,8 @@ async def test_each_route_returns_400_for_a_bad_body(shared_service):
         assert (answer.status, list(answer.json)) == (400, ["error"])
 
 
-async def test_a_wrong_type_is_named_by_its_path(server):
-    """The message says what was expected, and where."""
+async def test_error_names_the_path_of_a_wrong_type(server):
+    """The message has the expected type and the field."""
     answer = await server.ask("POST", "/api/auth/login", body={"username": "ann", "password": 5})
     assert answer.json == {"error": "request body: Expected `str`, got `int` - at `$.password`"}
     answer = await server.ask("POST", "/api/auth/login", body={"username": "ann"})
@@ -82,7 +82,7 @@ async def test_a_wrong_type_is_named_by_its_path(server):
 
 
 async def test_unknown_fields_are_ignored_and_64_levels_accepted(server):
-    """A newer client's fields cost nothing; of doubled keys the last counts."""
+    """A newer client may send more fields. Of doubled keys the last counts."""
     assert (await server.ask("POST", "/api/auth/register", body=nested(64))).status == 200
     doubled = b'{"username": "x", "username": "bob", "password": "longenough", "z": {"a": [1e3, "\\u0000"]}}'
     assert (await server.ask("POST", "/api/auth/register", body=doubled)).status == 200
@@ -90,7 +90,7 @@ async def test_unknown_fields_are_ignored_and_64_levels_accepted(server):
 
 
 async def test_half_a_surrogate_pair_in_an_unknown_field_is_ignored(server):
-    """It is valid JSON, and whatever is unknown costs nothing; whole pairs beside it are read as usual."""
+    """The field is valid JSON, and whole pairs beside it are read as usual."""
     halves = rb', "z": "\ud800", "\udfff": ["\udc00\ud800"]}'
     client = await server.player("ann")
     bearer = client.tokens.access_token
@@ -107,8 +107,8 @@ async def test_half_a_surrogate_pair_in_an_unknown_field_is_ignored(server):
 
 
 @pytest.mark.parametrize("name", [r"\ud800", r"\ud83d\ude00\udfff"])
-async def test_half_a_surrogate_pair_where_text_belongs_is_refused(server, name):
-    """A name with one is a 400, also beside one in an unknown field."""
+async def test_half_a_surrogate_pair_in_text_is_refused(server, name):
+    """A name with half a pair returns 400, with or without another half in an unknown field."""
     client = await server.player("ann")
     body = b'{"display_name": "%b", "z": "\\ud800"}' % name.encode()
     answer = await server.ask("POST", "/api/leaderboard/opt-in", body=body, bearer=client.tokens.access_token)
@@ -132,8 +132,8 @@ bodies = (
 
 
 @pytest.mark.parametrize("path", ROUTES)
-async def test_no_body_is_worse_than_refused(server, full, path):
-    """Whatever the body: nothing but 200, 400, 401, 409, and 503 when the hash queue is full."""
+async def test_any_body_gets_an_expected_status(server, full, path):
+    """The service returns 200, 400, 401, 409, or 503 if the hash queue is full."""
     statuses = set()
 
     async def send(body):
@@ -146,8 +146,8 @@ async def test_no_body_is_worse_than_refused(server, full, path):
 
 
 @given(documents, st.integers(0, MAX_NESTING), st.sampled_from(["[", "{", '\\"[', "]]}", "\\", '"']))
-def test_nesting_is_measured_as_json_nests(value, levels, text):
-    """Brackets in strings don't count, however the strings are spelled; the limit is exact."""
+def test_nesting_ignores_brackets_in_strings(value, levels, text):
+    """Strings may have any spelling; the limit is exact."""
 
     def depth(value):
         if isinstance(value, list):
@@ -164,16 +164,15 @@ def test_nesting_is_measured_as_json_nests(value, levels, text):
 
 
 @given(st.binary(max_size=300))
-def test_decoding_raises_nothing_but_bad_request(body):
-    """Whatever the bytes, the outcome is a shape or a BadRequest."""
+def test_decoding_any_bytes_returns_a_shape_or_raises_bad_request(body):
     try:
         assert isinstance(read_json(body, AuthRequest), msgspec.Struct)
     except BadRequest as error:
         assert str(error).startswith("request body")  # noqa: PT017
 
 
-def test_every_time_in_a_body_is_checked_to_lie_in_the_years_1_to_9999():
-    """A shape with a time is a Checked one, which converts it to UTC, and refuses it where that can't be done."""
+def test_shape_with_a_time_converts_it_to_utc_or_refuses_it():
+    """Each shape with a time is Checked, because only times of the years 1 to 9999 can be converted."""
     shapes = {route.body.shape for route in (*players_table(), *console_table()) if isinstance(route.body, Json)}
     timed = set().union(*(with_times(inspect.type_info(shape)) for shape in shapes))
     assert len(timed) >= 7
@@ -181,7 +180,7 @@ def test_every_time_in_a_body_is_checked_to_lie_in_the_years_1_to_9999():
 
 
 def with_times(kind):
-    """The shapes in a type that have a time among their fields."""
+    """Return the shapes within a type that have a time among their fields."""
     match kind:
         case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
             return with_times(inner)

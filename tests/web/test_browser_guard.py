@@ -1,4 +1,4 @@
-"""Who may use sessions of browsers, and that nothing else reads their cookie: docs/security.md "Logins of browsers"."""
+"""The guard of browser sessions, and the only routes that read their cookie (docs/security.md "Logins of browsers")."""
 
 import re
 
@@ -13,7 +13,7 @@ from tests.web.browser import CHANGE, LOGIN, PATHS, REFRESH, ROUTES, SITE, regis
 
 
 def variants(port):
-    """Headers, and whether a request with them comes from a page of this service."""
+    """Return headers, and whether a request with them comes from a page of this service."""
     here, there = f"http://127.0.0.1:{port}", "https://evil.example"
     json = {"Content-Type": "application/json"}
     site = {"Sec-Fetch-Site": "same-origin"}
@@ -22,7 +22,7 @@ def variants(port):
         (json | {"Origin": here}, True),
         (json | {"Origin": here.replace("http:", "https:")}, True),
         (json | {"Origin": here} | site, True),
-        (json | {"Origin": there, "Host": "evil.example"}, True),  # a page of that name, wherever it leads
+        (json | {"Origin": there, "Host": "evil.example"}, True),  # a page of that name, whatever its address
         (json | {"Origin": "https://a.example", "Host": "a.example:443"}, True),
         ({"Content-Type": "application/json; charset=utf-8"} | site, True),
         (json | site | {"X-Forwarded-Host": "evil.example", "Referer": there}, True),
@@ -56,8 +56,8 @@ def variants(port):
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_only_pages_of_this_service_get_through(server, method, path):
-    """All others get a 403, which sets no cookie, ends no session, and counts toward no limit."""
+async def test_only_pages_of_this_service_pass_the_guard(server, method, path):
+    """Other requests get a 403, which sets no cookie, ends no session and counts towards no limit."""
     browser = await registered(server)
     address = new_address()
     passed, stopped = 0, 0
@@ -79,8 +79,8 @@ async def test_only_pages_of_this_service_get_through(server, method, path):
     assert (await browser.refresh()).status == 200
 
 
-async def test_size_comes_before_the_guard_and_that_before_all_else(server):
-    """Size, guard, limit, body, credentials: each is answered as if all that comes after it were right."""
+async def test_size_is_checked_before_the_guard_and_the_guard_before_the_rest(server):
+    """The order is size, guard, limit, body, credentials; each failure hides those after it."""
     address = new_address()
     foreign = {"Content-Type": "text/plain", "Origin": "https://evil.example"}
     huge, broken = b"x" * 1_048_577, b"{"
@@ -104,8 +104,8 @@ async def test_size_comes_before_the_guard_and_that_before_all_else(server):
     assert (await server.ask(*CHANGE, foreign, broken, bearer=token)).status == 403
 
 
-async def test_a_header_that_comes_twice_is_refused(server):
-    """In two lines, as no browser sends it; a cookie in two lines counts as none."""
+async def test_doubled_header_is_refused(server):
+    """No browser sends these headers twice. A cookie in two lines counts as absent."""
     browser = await registered(server)
     for name, values in (
         ("Sec-Fetch-Site", ["same-origin", "same-origin"]),
@@ -120,15 +120,15 @@ async def test_a_header_that_comes_twice_is_refused(server):
 
 
 async def status_of(server, headers):
-    """The status of a refresh with several lines of a header."""
+    """Return the status of a refresh with several lines of a header."""
     http = http_client(keep=server.keeps_connections)
     response = await http.request("POST", server.url + REFRESH[1], headers=headers | {"X-Forwarded-For": new_address()})
     await response.content()
     return response.code
 
 
-async def test_over_https_only_the_cookie_of_https_is_read(server):
-    """A neighbour may set the plain one for the whole domain; it is looked at over plain HTTP alone."""
+async def test_https_pages_use_only_the_https_cookie(server):
+    """Another host of the domain may set the plain cookie, so the service reads that one over plain HTTP alone."""
     browser = await registered(server, https=True)
     both = {"Cookie": f"solisync=x; __Host-solisync={browser.token}"}
     origin = f"//127.0.0.1:{server.port}"
@@ -140,8 +140,8 @@ async def test_over_https_only_the_cookie_of_https_is_read(server):
     assert (answer.status, answer.headers["set-cookie"].partition("=")[0]) == (200, "__Host-solisync")
 
 
-async def test_nothing_else_reads_the_cookie(server):
-    """No other route takes it for a token, sets one, or answers otherwise because of it."""
+async def test_other_routes_ignore_the_cookie(server):
+    """No other route accepts the cookie as a token, sets a cookie, or changes its reply because of one."""
     browser = await registered(server)
     cookies = SITE | {"Cookie": f"solisync={browser.token}; __Host-solisync={browser.token}"}
     for route in table():
@@ -158,8 +158,8 @@ async def test_nothing_else_reads_the_cookie(server):
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_nothing_changes_by_a_get(server, path):
-    """Not even with all that a page would send."""
+async def test_get_changes_nothing(server, path):
+    """The request has everything that a page would send."""
     browser = await registered(server)
     headers = SITE | {"Cookie": f"solisync={browser.token}"}
     for method in ("GET", "HEAD", "PATCH"):
@@ -169,8 +169,8 @@ async def test_nothing_changes_by_a_get(server, path):
     assert (await browser.refresh()).status == 200
 
 
-async def test_other_origins_have_no_part_in_it(reactor, shared_dsn):
-    """Not even those that may use the interface: no preflight, and no answer for their pages; HTML likewise."""
+async def test_other_origins_can_not_use_browser_sessions(reactor, shared_dsn):
+    """Origins allowed by CORS get no preflight and can't read replies either."""
     origin = "https://game.example"
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_CORS_ORIGINS": origin})
     try:
@@ -191,8 +191,8 @@ async def test_other_origins_have_no_part_in_it(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_the_typed_client_can_pass_for_a_page(server):
-    """To find out whether a page could log in; where the host that the service sees is another, none could."""
+async def test_client_class_can_act_as_a_page(server):
+    """A check can thus find out whether a page could log in; it fails if the service sees another host."""
     client = await server.player()
     before = client.tokens
     session = await client.browser_login("ann", PASSWORD)

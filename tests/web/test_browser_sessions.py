@@ -1,4 +1,4 @@
-"""Sessions of browsers: a cookie in the place of the refresh token (docs/protocol.md "Sessions of browsers")."""
+"""Sessions of browsers: a cookie takes the place of the refresh token (docs/protocol.md "Sessions of browsers")."""
 
 import pytest
 
@@ -12,8 +12,8 @@ from tests.web.browser import CHANGE, LOGIN, Browser, registered, sessions
 
 
 @pytest.mark.parametrize("https", [False, True])
-async def test_a_whole_session(server, https):
-    """Registered, refreshed, with another password, ended: the cookie changes each time, and is gone at the end."""
+async def test_cookie_changes_with_each_step_and_is_gone_at_the_end(server, https):
+    """The browser registers, refreshes, changes the password and ends the session."""
     browser = Browser(server, https=https)
     answer = await browser.begin(" ann ", register=True)
     assert (answer.status, answer.json["username"]) == (200, "ann")
@@ -34,8 +34,8 @@ async def test_a_whole_session(server, https):
     assert (await browser.begin(password="another one")).status == 200
 
 
-async def test_it_is_a_session_like_any_other(server):
-    """Its refresh token, its access token and its place in the list are those of all clients."""
+async def test_browser_session_is_an_ordinary_session(server):
+    """Its refresh token, access token and place in the list work for all clients."""
     browser = await registered(server)
     client = server.client()
     await client.login("ann", PASSWORD)
@@ -48,8 +48,8 @@ async def test_it_is_a_session_like_any_other(server):
     assert sessions(server) == 0
 
 
-async def test_no_body_has_the_refresh_token(server):
-    """Neither the new one nor that of the cookie."""
+async def test_body_never_has_the_refresh_token(server):
+    """The body has neither the new token nor the one of the cookie."""
     browser = await registered(server)
     first = browser.token
     for answer in (await browser.refresh(), await browser.change(PASSWORD, PASSWORD), await browser.begin()):
@@ -59,7 +59,7 @@ async def test_no_body_has_the_refresh_token(server):
 
 
 async def test_another_login_ends_the_session_of_the_cookie(server):
-    """The browser has one session at a time, of whichever player; other sessions go on."""
+    """A browser has one session at a time, whoever the player is. Other sessions continue."""
     other = await server.player("ann")
     browser = await registered(server, "bob")
     assert sessions(server) == 2
@@ -73,8 +73,8 @@ async def test_another_login_ends_the_session_of_the_cookie(server):
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é", "=;", "spent", "access token"])
-async def test_a_login_takes_no_notice_of_a_useless_cookie(server, token):
-    """Whatever is in it; a spent one ends nothing."""
+async def test_login_ignores_an_unusable_cookie(server, token):
+    """A spent cookie ends nothing."""
     client = await server.player()
     if token == "spent":
         token = client.tokens.refresh_token
@@ -103,8 +103,8 @@ async def test_a_login_takes_no_notice_of_a_useless_cookie(server, token):
         (b"username=ann&password=x", 400, "bad_json"),
     ],
 )
-async def test_a_login_that_fails_leaves_all_as_it_was(server, body, status, code):
-    """The errors are those of all clients; the cookie stays, and the session with it."""
+async def test_failed_login_keeps_the_cookie_and_its_session(server, body, status, code):
+    """The errors are the same as for all clients."""
     browser = await registered(server)
     before = browser.token
     answer = await browser.ask(*LOGIN, body)
@@ -114,15 +114,15 @@ async def test_a_login_that_fails_leaves_all_as_it_was(server, body, status, cod
     assert (await browser.refresh()).status == 200
 
 
-async def test_without_register_no_account_is_made(server):
-    """False is as good as nothing."""
+async def test_login_registers_only_with_register_true(server):
+    """False counts as absent."""
     assert (await Browser(server).begin("bob", register=False)).status == 401
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "access token", "é"])
-async def test_a_cookie_that_is_no_refresh_token_is_cleared(server, token):
-    """With a 401, as for all clients."""
+async def test_cookie_without_a_refresh_token_is_cleared(server, token):
+    """The status is 401, as for all clients."""
     browser = await registered(server)
     browser.token = browser.access_token if token == "access token" else token
     answer = await browser.refresh()
@@ -142,8 +142,8 @@ async def test_spent_cookie_ends_nothing(server):
     assert (await browser.refresh()).status == 200
 
 
-async def test_a_deleted_player_is_signed_out(server):
-    """Their cookie is cleared at the next refresh."""
+async def test_deleted_player_is_signed_out(server):
+    """The next refresh clears the cookie."""
     browser = await registered(server)
     await server.ask("DELETE", "/api/account", bearer=browser.access_token)
     assert (await browser.refresh()).status == 401
@@ -151,8 +151,8 @@ async def test_a_deleted_player_is_signed_out(server):
     assert (await browser.end()).status == 200
 
 
-async def test_of_many_refreshes_with_one_cookie_one_succeeds(server):
-    """Single use, as everywhere: two tabs at once get one new cookie between them."""
+async def test_only_one_of_simultaneous_refreshes_succeeds(server):
+    """A cookie works once: two tabs get one new cookie together."""
     browser = await registered(server)
     tabs = [Browser(server) for _ in range(8)]
     for tab in tabs:
@@ -166,12 +166,12 @@ async def test_of_many_refreshes_with_one_cookie_one_succeeds(server):
 
 @pytest.mark.parametrize("body", [None, {}, {"retry_key": None}, {"more": 1}], ids=str)
 async def test_refresh_needs_no_body(server, body):
-    """A page of 1.0.0 sends an empty object."""
+    """Pages of 1.0.0 send an empty object."""
     assert (await (await registered(server)).refresh(body)).status == 200
 
 
-async def test_a_new_password_ends_every_session_but_a_new_one(server):
-    """Those of other clients too, as with the route that those have."""
+async def test_new_password_ends_every_earlier_session(server):
+    """Sessions of other clients end too, as with the route for other clients."""
     browser = await registered(server)
     client = server.client()
     await client.login("ann", PASSWORD)
@@ -191,8 +191,8 @@ async def test_a_new_password_ends_every_session_but_a_new_one(server):
         (PASSWORD, 5, 400, "bad_field"),
     ],
 )
-async def test_a_password_that_is_not_changed_leaves_the_cookie(server, current, new, status, code):
-    """Whoever mistypes the current one stays signed in."""
+async def test_refused_password_change_keeps_the_cookie(server, current, new, status, code):
+    """A player who mistypes the current password stays signed in."""
     browser = await registered(server)
     answer = await browser.change(current, new)
     assert (answer.status, answer.headers["error-code"]) == (status, code)
@@ -200,8 +200,8 @@ async def test_a_password_that_is_not_changed_leaves_the_cookie(server, current,
     assert (await browser.refresh()).status == 200
 
 
-async def test_an_expired_access_token_leaves_the_cookie(server):
-    """It only says that a refresh is due."""
+async def test_expired_access_token_keeps_the_cookie(server):
+    """The page only has to refresh."""
     browser = await registered(server)
     answer = await browser.ask(*CHANGE, {"current_password": PASSWORD, "new_password": PASSWORD}, bearer="x")
     assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
@@ -209,8 +209,8 @@ async def test_an_expired_access_token_leaves_the_cookie(server):
     assert (await browser.refresh()).status == 200
 
 
-async def test_the_cookie_does_not_change_a_password(server):
-    """It takes an access token, and the rules of a deleted player are those of all clients."""
+async def test_changing_a_password_needs_an_access_token(server):
+    """The cookie isn't enough. Deleted players get the same replies as with other clients."""
     browser = await registered(server)
     body = {"current_password": PASSWORD, "new_password": "another one"}
     assert (await browser.ask(*CHANGE, body)).status == 401
@@ -220,8 +220,8 @@ async def test_the_cookie_does_not_change_a_password(server):
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "é"])
-async def test_an_end_without_a_usable_cookie_is_none_the_less_one(server, token):
-    """Nothing ends, and the cookie is cleared."""
+async def test_sign_out_without_a_usable_cookie_succeeds(server, token):
+    """No session ends, and the cookie is cleared."""
     browser = await registered(server)
     browser.token = token
     answer = await browser.end()
@@ -230,8 +230,8 @@ async def test_an_end_without_a_usable_cookie_is_none_the_less_one(server, token
     assert sessions(server) == 1
 
 
-async def test_an_end_counts_toward_no_limit(server):
-    """Nor is it refused where one is used up."""
+async def test_sign_out_has_no_rate_limit(server):
+    """It works after the limit of logins is used up, and doesn't count towards it."""
     browser = await registered(server)
     for _ in range(15):
         assert (await browser.end()).status == 200
@@ -241,8 +241,8 @@ async def test_an_end_counts_toward_no_limit(server):
     assert (await browser.end()).status == 200
 
 
-async def test_a_429_leaves_the_cookie(server):
-    """All ten of an address are shared with the other routes that begin or go on with sessions."""
+async def test_rate_limited_refresh_keeps_the_cookie(server):
+    """All routes that begin or refresh sessions share ten requests of an address."""
     browser = await registered(server)
     client = server.client(browser.address)
     for _ in range(3):
@@ -261,8 +261,8 @@ async def test_a_429_leaves_the_cookie(server):
     assert (await browser.refresh()).status == 200
 
 
-async def test_a_refresh_that_is_known_to_be_over_the_limit_costs_no_statement(server, monkeypatch):
-    """Once a process has refused an address, it refuses from memory, a good cookie and a body of nonsense alike."""
+async def test_remembered_refusal_costs_no_statement(server, monkeypatch):
+    """A process that has refused an address refuses again from memory, whatever the cookie and the body are."""
     browser, asked = await registered(server), set()
     for _ in range(10):
         last = await browser.refresh()
@@ -281,7 +281,7 @@ async def test_a_refresh_that_is_known_to_be_over_the_limit_costs_no_statement(s
 
 
 async def test_password_changes_share_their_limit(server):
-    """Five of a player, with either route, right or wrong, whatever the address."""
+    """A player has five attempts on both routes together, right or wrong, from any address."""
     browser = await registered(server)
     client = server.client()
     await client.login("ann", PASSWORD)
@@ -294,15 +294,15 @@ async def test_password_changes_share_their_limit(server):
     assert await refused(client.change_password(PASSWORD, "another one")) == (429, "too many requests")
 
 
-async def test_a_database_that_fails_costs_no_session(reactor, shared_dsn):
-    """Whichever statement of a refresh fails, the cookie stays good: what spends it is the last."""
+async def test_database_failure_during_a_refresh_keeps_the_session(reactor, shared_dsn):
+    """The statement that spends the cookie is the last, so the cookie stays valid whichever statement fails."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn)
     try:
         browser = await registered(running)
         database = running.service.parts.database
         original = database.run
-        for failing in range(2):  # whose cookie it is; then the limit and the rotation
+        for failing in range(2):  # the cookie's player; then the limit and the rotation
             left = [True] * failing + [False]
 
             async def run(work, *arguments, works=left, **more):

@@ -11,14 +11,14 @@ from tests.harness.service import start
 
 
 async def test_todays_challenge_needs_no_token(server):
-    """It is public, because existing clients ask without a token."""
+    """Existing clients ask without a token."""
     answer = await server.ask("GET", "/api/daily-challenge")
     assert answer.status == 200
     assert set(answer.json) == {"date", "seed", "description", "target_score", "max_time_secs"}
 
 
-async def test_the_day_turns_at_utc_midnight(reactor, shared_dsn):
-    """The last microsecond of a day has its challenge and a cache of a second, the next one the next."""
+async def test_day_changes_at_utc_midnight(reactor, shared_dsn):
+    """In the last microsecond of a day, its challenge is returned with a cache time of a second."""
     clock = Clock()
     first = datetime(2026, 11, 20, tzinfo=UTC)
     running = await start(reactor, shared_dsn, now=lambda: first + timedelta(seconds=clock.seconds()))
@@ -44,7 +44,7 @@ async def test_the_day_turns_at_utc_midnight(reactor, shared_dsn):
 
 @pytest.mark.parametrize("draw_mode", ["DrawOne", "DrawThree"])
 async def test_deals_are_those_of_the_published_list(server, draw_mode):
-    """Anyone may read them, and caches may keep them; both draw modes have the same cards."""
+    """Deals need no token and may be cached. Both draw modes have the same cards."""
     for deal in json.loads((ROOT / "docs/replays/deals.json").read_bytes()):
         answer = await server.ask("GET", f"/api/deals/{deal['seed']}/{draw_mode}")
         cards = iter(deal["deck"])
@@ -54,8 +54,8 @@ async def test_deals_are_those_of_the_published_list(server, draw_mode):
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
-async def test_a_deal_that_the_client_has_is_not_sent_again(server):
-    """HEAD has the headers of GET."""
+async def test_client_that_has_the_deal_gets_a_304(server):
+    """HEAD returns the headers of GET."""
     path = "/api/deals/18446744073709551615/DrawThree"
     answer, head = await server.ask("GET", path), await server.ask("HEAD", path)
     assert (head.status, head.content, head.headers["etag"]) == (200, b"", answer.headers["etag"])

@@ -13,20 +13,20 @@ ETAG = '"abc"'
     "field",
     ['"abc"', 'W/"abc"', "*", " * ", '"x", "abc"', '"x","abc","y"', 'W/"x", W/"abc"', '"a,b", "abc"', ', "abc",'],
 )
-def test_a_client_that_has_it_is_told_so(field):
-    """One tag, one of a list, a weak one and any."""
+def test_matching_tag_gets_a_304(field):
+    """The field has one tag, a list, a weak tag or `*`."""
     assert matches(field, ETAG)
 
 
 @pytest.mark.parametrize(
     "field", [None, "", "abc", '"abcd"', '"ABC"', '"x"', '"abc', 'abc"', '"x, abc"', '"*"', '"*", "x"']
 )
-def test_a_client_that_has_something_else_gets_the_answer(field):
-    """No field, another tag, other letters, no quotes, and an asterisk that is a tag."""
+def test_other_tag_gets_the_whole_reply(field):
+    """The field is missing, has another tag, other letters or no quotes, or a tag that is an asterisk."""
     assert not matches(field, ETAG)
 
 
 @given(texts(max_size=200))
-def test_any_text_is_survived(field):
-    """Whatever a client sends, the answer is yes or no, and never yes without the tag."""
+def test_any_header_text_gets_an_answer(field):
+    """Only text with the tag or `*` matches."""
     assert not matches(field, ETAG) or ETAG in field or field.strip() == "*"

@@ -27,7 +27,7 @@ PUSH, PULL = ("POST", "/api/sync/push"), ("GET", "/api/sync/pull")
 
 
 def call(node, method, path, body=None, token=None):
-    """A request that has to succeed; returns the JSON of its answer."""
+    """Send a request that must succeed, and return the JSON of the reply."""
     status, answer, _ = ask(node, method, path, body, bearer=token)
     assert status == 200, answer
     return answer
@@ -58,15 +58,15 @@ def pull(node, token):
 
 
 def versions(dsn):
-    """The versions of all rows of progress and sessions."""
+    """Return the versions of all rows of progress and sessions."""
     tables = ("users", "refresh_tokens", "sync_states", "known_states")
     return [run_sql(dsn, f"SELECT ctid::text, xmin::text, xmax::text FROM {table} ORDER BY 1") for table in tables]
 
 
 class Histories(RuleBasedStateMachine):
-    """Devices that start, play, push, pull, lose messages, repeat them, send late, log in again, in any order.
+    """Devices that start, play, push, pull, lose or repeat or delay messages, and log in again, in any order.
 
-    Each has one session at a time, of which it may use an older access token.
+    Each device has one session at a time, and may use an older access token of it.
     """
 
     nodes = ()
@@ -77,7 +77,7 @@ class Histories(RuleBasedStateMachine):
         self.random = Random(seed)
         register(self.node)
         self.truth, self.devices, self.late, self.stored = Truth(), [], [], None
-        self.pairs, self.older = [], []  # of each device its newest tokens, and the access tokens before
+        self.pairs, self.older = [], []  # each device's newest tokens, and its earlier access tokens
 
     @property
     def node(self):
@@ -94,7 +94,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.devices)
     @rule(which=st.integers(0, 3), pulls=st.booleans(), ends=st.booleans())
     def log_in_again(self, which, pulls, ends=False):
-        """A new session. Requests of the former one no longer arrive, or its tokens name no session: it was ended."""
+        """Begin a new session. Requests of the ended session are lost, or carry a token without a session."""
         which %= len(self.devices)
         if ends and self.pairs[which]:
             call(self.node, "POST", "/api/auth/logout", {"refresh_token": self.pairs[which]["refresh_token"]})
@@ -112,7 +112,7 @@ class Histories(RuleBasedStateMachine):
         self.pairs[which] = refresh(self.node, self.pairs[which])
 
     def token(self, which):
-        """Mostly the newest access token of a device."""
+        """Return an access token of a device, mostly the newest."""
         return self.random.choice([*self.older[which][-1:], *2 * [self.pairs[which]["access_token"]]])
 
     @precondition(lambda self: self.devices)
@@ -153,13 +153,13 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def crash(self):
-        """The memory is lost, as with a crash of the database."""
+        """Lose the memory, as in a crash of the database."""
         run_sql(self.nodes[0].dsn, "TRUNCATE known_states")
 
     @precondition(lambda self: self.devices)
     @rule(which=st.integers(0, 3))
     def push_to_an_old_node(self, which):
-        """An older version stores the greater counters, and knows nothing of the memory."""
+        """Push as an older version does: store the greater counters and leave the memory alone."""
         pushed = self.devices[which % len(self.devices)].pushes()
         stored = run_sql(self.nodes[0].dsn, "SELECT payload FROM sync_states")
         if not stored:
@@ -183,7 +183,7 @@ class Histories(RuleBasedStateMachine):
     def store(self, token, pushed):
         answer = push(self.node, token, pushed)
         before = self.stored or answer
-        for reached in (pushed, before):  # what merging by maxima alone would give
+        for reached in (pushed, before):  # the result of merging by maxima alone
             assert all(map(int.__ge__, answer[:4], reached[:4]))
         self.stored = answer
         return answer
@@ -194,8 +194,8 @@ class Histories(RuleBasedStateMachine):
             self.truth.check(self.stored)
 
 
-def test_no_history_of_devices_counts_a_game_that_was_not_played(nodes, full):
-    """Whatever happens between devices and two processes: never above the truth, never below what maxima give."""
+def test_no_history_counts_a_game_that_was_not_played(nodes, full):
+    """The counts never exceed the games played, and never fall below the result of maxima alone."""
     machine = type("Histories", (Histories,), {"nodes": nodes})
     machine.TestCase.settings = settings(
         max_examples=400 if full else 5, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
@@ -203,8 +203,8 @@ def test_no_history_of_devices_counts_a_game_that_was_not_played(nodes, full):
     run_state_machine_as_test(machine, settings=machine.TestCase.settings)
 
 
-async def test_devices_that_push_at_once_lose_no_game(nodes, full):
-    """Four devices at two processes, each pulling first, then playing and pushing as fast as it can: an exact sum."""
+async def test_simultaneous_pushes_of_devices_lose_no_game(nodes, full):
+    """Four devices at two processes pull, then play and push as fast as they can; the sum is exact."""
     rounds = 100 if full else 15
     register(nodes[0])
 
@@ -224,8 +224,8 @@ async def test_devices_that_push_at_once_lose_no_game(nodes, full):
     assert pull(nodes[0], log_in(nodes[0]))[:6] == (4 * rounds, 4 * rounds, 404 * rounds, 44 * rounds, 4 * rounds, 0)
 
 
-def test_two_devices_online_and_offline_have_all_their_games(nodes):
-    """Both go on from 100; one plays 5, the other 7 without seeing them: 112, and the first one learns of it."""
+def test_online_and_offline_games_of_two_devices_add_up(nodes):
+    """One device plays 5 games after the first 100 and the other 7: the service counts 112."""
     register(nodes[0])
     phone, tablet = log_in(nodes[0]), log_in(nodes[1])
     assert pull(nodes[0], phone) == pull(nodes[1], tablet)
@@ -244,8 +244,8 @@ def test_two_devices_online_and_offline_have_all_their_games(nodes):
     assert pull(nodes[0], phone)[:2] == (112, 112)
 
 
-def test_a_pull_that_finds_nothing_new_writes_nothing(nodes, shared_dsn):
-    """Only an answer that the session was not given before is remembered."""
+def test_pull_of_known_progress_writes_nothing(nodes, shared_dsn):
+    """The service remembers only replies that are new to the session."""
     token = register(nodes[0])
     push(nodes[0], token, play(Device().counts, **GAME))
     pull(nodes[0], token)
@@ -256,8 +256,8 @@ def test_a_pull_that_finds_nothing_new_writes_nothing(nodes, shared_dsn):
 
 
 @pytest.mark.parametrize("end", ["logout", "session", "sessions", "password", "account"])
-def test_what_ends_a_session_ends_its_memory(nodes, shared_dsn, end):
-    """No row of it is left, and another player's stays."""
+def test_ending_a_session_deletes_its_memory(nodes, shared_dsn, end):
+    """Another player's memory stays."""
     token, other = register(nodes[0]), register(nodes[0], "bob")
     pull(nodes[0], token)
     pull(nodes[0], other)
@@ -278,8 +278,8 @@ def test_what_ends_a_session_ends_its_memory(nodes, shared_dsn, end):
     assert run_sql(shared_dsn, "SELECT count(*) FROM known_states") == [(1,)]
 
 
-def test_what_a_token_of_no_session_pushes_is_not_counted_again(nodes):
-    """An access token from before a refresh may be of the same device: its session knows what it pushed."""
+def test_push_with_a_token_of_no_session_is_not_counted_again(nodes):
+    """A token from before a refresh may belong to the same device, whose session has pushed the games."""
     pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
     device = Device(pull(nodes[0], pair["access_token"]))
     newer = refresh(nodes[0], pair)["access_token"]
@@ -289,15 +289,15 @@ def test_what_a_token_of_no_session_pushes_is_not_counted_again(nodes):
 
 
 def won(number):
-    """The counts of a device that has won so many games."""
+    """Return the counts of a device with so many won games."""
     device = Device()
     for _ in range(number):
         device.play(GAME)
     return device.counts
 
 
-def test_a_push_that_comes_late_after_a_crash_tells_nothing_of_its_device(nodes, shared_dsn):
-    """It may be older than the one that the memory had: what the device pushed in between isn't counted again."""
+def test_late_push_after_a_crash_proves_nothing_of_its_device(nodes, shared_dsn):
+    """It may be older than the forgotten push, so games pushed between the two aren't counted again."""
     register(nodes[0])
     phone, tablet = log_in(nodes[0]), log_in(nodes[1])
     for token in (phone, tablet):
@@ -307,12 +307,12 @@ def test_a_push_that_comes_late_after_a_crash_tells_nothing_of_its_device(nodes,
     run_sql(shared_dsn, "TRUNCATE known_states")
     assert push(nodes[1], phone, won(27)).games_played == 60
     assert push(nodes[0], phone, won(43)).games_played == 60
-    assert push(nodes[0], phone, won(62)).games_played == 62  # has reached an answer: counting goes on from there
+    assert push(nodes[0], phone, won(62)).games_played == 62  # the push covers a reply, so counting continues from it
     assert push(nodes[0], phone, won(63)).games_played == 63
 
 
-def test_after_a_push_by_a_token_of_no_session_only_its_answer_is_known(nodes):
-    """A push that the same device sent before, and that comes late in its session, isn't counted again."""
+def test_only_the_reply_is_known_after_a_push_without_a_session(nodes):
+    """An earlier push of the same device that arrives late in its session isn't counted again."""
     pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
     newer = refresh(nodes[0], pair)["access_token"]
     pull(nodes[0], newer)
@@ -322,8 +322,8 @@ def test_after_a_push_by_a_token_of_no_session_only_its_answer_is_known(nodes):
     assert push(nodes[1], newer, won(44)).games_played == 44
 
 
-def test_whatever_else_changes_a_payload_ends_the_memory(nodes, shared_dsn):
-    """A statement that does not raise the revision is an older version's, or an operator's."""
+def test_other_change_of_a_payload_ends_the_memory(nodes, shared_dsn):
+    """Only older versions and operators run statements that don't raise the revision."""
     token = register(nodes[0])
     push(nodes[0], token, play(Device().counts, **GAME))
     run_sql(shared_dsn, "UPDATE sync_states SET payload = payload")

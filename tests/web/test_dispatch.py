@@ -1,4 +1,4 @@
-"""The dispatcher in front of klein: the same routes, found faster."""
+"""The dispatcher in front of klein finds the same routes in less time."""
 
 from unittest.mock import patch
 
@@ -22,8 +22,8 @@ paths = st.lists(segments, min_size=1, max_size=4).map(lambda parts: "/" + "/".j
 
 
 @given(st.data())
-def test_the_dispatcher_finds_what_klein_would(shared_service, data):
-    """Of any path that a client may spell, both say the same: which route it is, if it is one, and its variables."""
+def test_dispatcher_finds_the_routes_that_klein_finds(shared_service, data):
+    """For any path, both return the same route with the same variables, or none."""
     resource = shared_service.service.site.resource
     method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
     path = data.draw(paths.filter(lambda path: not path.startswith("//")))
@@ -37,8 +37,8 @@ def test_the_dispatcher_finds_what_klein_would(shared_service, data):
         assert variables == expected
 
 
-def test_the_dispatcher_has_every_route(shared_service):
-    """Klein answers only requests without a route."""
+def test_dispatcher_has_every_route(shared_service):
+    """Klein handles only requests without a route."""
     resource = shared_service.service.site.resource
     rules = list(resource._app.url_map.iter_rules())
     assert len(rules) > 20
@@ -48,8 +48,8 @@ def test_the_dispatcher_has_every_route(shared_service):
             assert dispatcher().find(method.encode(), path.encode())[0] is not None
 
 
-async def test_a_route_is_found_once_and_a_token_read_once(server):
-    """A push needs both before its body arrives, and again for its handler."""
+async def test_push_finds_its_route_and_reads_its_token_once(server):
+    """A push needs both before its body arrives, and its handler needs them again."""
     player = await server.player("ann")
     with (
         patch.object(Dispatcher, "find", autospec=True, side_effect=Dispatcher.find) as find,

@@ -16,7 +16,7 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 
 
 class Page(HTMLParser):
-    """What a page refers to, and what it has inline."""
+    """The references and the inline elements of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -35,8 +35,8 @@ class Page(HTMLParser):
             self.inline.append(data)
 
 
-async def test_the_page_may_do_nothing_but_what_it_must(server):
-    """Its policy lets it load and call this service only, run nothing inline and be framed by nobody."""
+async def test_page_has_a_strict_content_policy(server):
+    """The page may only load and call this service, run nothing inline, and be in no frame."""
     answer = await server.ask("GET", "/api/docs")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["content-security-policy"] == POLICY
@@ -44,8 +44,8 @@ async def test_the_page_may_do_nothing_but_what_it_must(server):
     assert Page(answer.content.decode()).inline == []
 
 
-async def test_whatever_the_page_refers_to_is_served_here(server):
-    """Scripts and style sheets exist and have their types; nothing is loaded from or leads to elsewhere."""
+async def test_service_serves_everything_that_the_page_refers_to(server):
+    """Scripts and style sheets have their types; no link or resource is on another host."""
     answer = await server.ask("GET", "/api/docs")
     references = Page(answer.content.decode()).references
     icon, *paths = references
@@ -62,8 +62,8 @@ async def test_whatever_the_page_refers_to_is_served_here(server):
 
 
 @pytest.mark.parametrize("path", ["/api/docs", "/api/docs/swagger-ui.js", "/api/docs/page.css"])
-async def test_a_browser_that_has_it_is_not_sent_it_again(server, path):
-    """Caches keep it and ask each time; HEAD tells the same."""
+async def test_browser_that_has_the_page_gets_a_304(server, path):
+    """Caches keep the page but ask each time. HEAD returns the same headers."""
     answer = await server.ask("GET", path)
     assert answer.headers["cache-control"] == "public, no-cache"
     again = await server.ask("GET", path, {"If-None-Match": answer.headers["etag"]})
@@ -79,14 +79,12 @@ async def test_a_browser_that_has_it_is_not_sent_it_again(server, path):
 @pytest.mark.parametrize(
     "name", ["nope.js", "page.html", "", "swagger_bundle.js", "..", "%2e%2e%2fsetup.py", "page.js/", "page.js/x"]
 )
-async def test_the_page_has_no_other_parts(server, name):
-    """No file of the machine can be had by this way."""
+async def test_page_directory_serves_no_other_file(server, name):
     answer = await server.ask("GET", f"/api/docs/{name}")
     assert (answer.status, answer.json) == (404, {"error": "not found"})
 
 
-async def test_the_document_names_the_page_but_not_its_parts(server):
-    """They are the page's own business."""
+async def test_document_lists_the_page_but_not_its_parts(server):
     paths = (await server.ask("GET", "/api/openapi.json")).json["paths"]
     assert set(paths["/api/docs"]["get"]["responses"]["200"]["content"]) == {"text/html"}
     assert not [path for path in paths if path.startswith("/api/docs/")]

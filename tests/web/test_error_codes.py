@@ -15,8 +15,7 @@ OF_NO_ROUTE = {"method_not_allowed"}
 OF_THE_CONSOLE = {"entry_not_found"}
 
 
-def test_the_page_has_every_code_with_its_status():
-    """docs/protocol.md lists the codes that there are, each with the status that it comes with."""
+def test_protocol_page_lists_every_code_with_its_status():
     rows = re.findall(
         r"^\| `([a-z_]+)` \| (\d{3}) \| .{10,} \|$", (ROOT / "docs" / "protocol.md").read_text("utf-8"), re.M
     )
@@ -25,8 +24,8 @@ def test_the_page_has_every_code_with_its_status():
     assert set(get_args(Code)) == set(STATUS)
 
 
-def test_the_document_has_every_code_at_its_status():
-    """The OpenAPI document names all codes, and with each error of a route those that it can have there."""
+def test_document_lists_every_code_at_its_status():
+    """Each error response of a route lists the codes that the route can return."""
     document = openapi()
     assert set(document["components"]["schemas"]["ErrorCode"]["enum"]) == set(STATUS)
     shown = set()
@@ -78,15 +77,14 @@ def test_the_document_has_every_code_at_its_status():
     ],
 )
 async def test_each_refusal_has_its_code(server, method, path, body, code):
-    """What a client can do wrong is told apart by a code, not by its text."""
+    """Clients distinguish errors by code, not by text."""
     client = await server.player("Ann")
     answer = await server.ask(method, path, body=body, bearer=client.tokens.access_token)
     assert answer.headers["error-code"] == code
     assert list(answer.json) == ["error"]
 
 
-async def test_the_typed_client_knows_the_code(server):
-    """`ApiError.code` is the code of the answer."""
+async def test_client_error_has_the_code_of_the_reply(server):
     with pytest.raises(ApiError) as caught:
         await server.client().login("ann", PASSWORD)
     assert (caught.value.status, caught.value.code) == (401, "invalid_credentials")

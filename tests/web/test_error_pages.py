@@ -1,4 +1,4 @@
-"""Errors as pages, for browsers that ask for a page (docs/pages.md "How a page is made")."""
+"""Errors as HTML, for browsers that navigate to a page (docs/pages.md "How a page is made")."""
 
 import msgspec
 import pytest
@@ -10,8 +10,8 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
 
 
 @pytest.mark.parametrize("path", ["/nope", "/replays/", "/account/", "/robots.txt", "/daily/a/b", "//", "/%41"])
-async def test_an_unknown_address_is_a_page_for_browsers(server, path):
-    """With the status, the code and the length of the error, for HEAD too; others get JSON."""
+async def test_unknown_address_is_a_page_for_browsers(server, path):
+    """The page has the error's status and code, HEAD has its length, and other clients get JSON."""
     answer = await server.ask("GET", path, BROWSER)
     assert answer.status == 404
     assert answer.headers["error-code"] == "not_found"
@@ -38,15 +38,15 @@ async def test_an_unknown_address_is_a_page_for_browsers(server, path):
         ("", False),
     ],
 )
-async def test_browsers_name_the_type_of_pages(server, accept, is_page):
-    """A page needs text/html in Accept: "*/*" is what programs send."""
+async def test_error_page_needs_text_html_in_accept(server, accept, is_page):
+    """Programs send `*/*`."""
     answer = await server.ask("GET", "/nope", {"Accept": accept})
     assert answer.headers["content-type"].startswith("text/html" if is_page else "application/json")
 
 
 @pytest.mark.parametrize("path", ["/api/nope", "/api", "/avatars", "/health/x", "/web/nope.js"])
-async def test_addresses_of_programs_have_no_pages(server, path):
-    """Below /api, /avatars, /health and /web errors are JSON whatever Accept says."""
+async def test_addresses_for_programs_have_no_error_pages(server, path):
+    """Below /api, /avatars, /health and /web errors are JSON for every Accept."""
     answer = await server.ask("GET", path, BROWSER)
     assert (answer.status, answer.json) == (404, {"error": "not found"})
     assert "vary" not in answer.headers
@@ -54,14 +54,14 @@ async def test_addresses_of_programs_have_no_pages(server, path):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 async def test_errors_of_other_methods_are_json(server, method):
-    """Also to browsers, which send forms nowhere here."""
+    """No page of the service submits a form, so browsers get JSON too."""
     for path in ("/nope", "/replays"):
         answer = await server.ask(method, path, BROWSER)
         assert answer.headers["content-type"] == "application/json"
 
 
-async def test_a_page_that_fails_is_a_page(server, no_lost_failures):
-    """So is a 500, to browsers alone."""
+async def test_failing_page_returns_an_error_page(server, no_lost_failures):
+    """Only browsers get the 500 as HTML."""
     path = "/replays/00000000-0000-4000-8000-000000000000"
     server.sql("ALTER TABLE replays RENAME TO elsewhere")
     try:
@@ -75,8 +75,8 @@ async def test_a_page_that_fails_is_a_page(server, no_lost_failures):
     assert "Something went wrong" in Page(failed.content).texts
 
 
-async def test_a_service_that_is_away_says_so_on_a_page(reactor, postgres):
-    """503, with the seconds of Retry-After for the script that asks again."""
+async def test_unavailable_service_returns_a_page_with_retry_after(reactor, postgres):
+    """The page's script reads the seconds and retries."""
     node = begin(
         reactor, postgres.dsn.replace("dbname=postgres", "dbname=never"), handler_seconds=0.2, quiet_seconds=0.1
     )
@@ -91,8 +91,7 @@ async def test_a_service_that_is_away_says_so_on_a_page(reactor, postgres):
     assert msgspec.json.decode(page.data) == {"retry_after": int(away.headers["retry-after"])}
 
 
-async def test_without_pages_errors_are_json(reactor, shared_dsn):
-    """Also to browsers."""
+async def test_errors_are_json_when_pages_are_off(reactor, shared_dsn):
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_PAGES": "off"})
     try:
         assert (await running.ask("GET", "/nope", BROWSER)).json == {"error": "not found"}
