@@ -1,7 +1,7 @@
 """Avatars: the accepted image formats (docs/protocol.md "The player").
 
 Only the first bytes of an image are checked; images are never decoded. A file may therefore be broken, or not an image.
-So it is served with a policy under which browsers run nothing in it (docs/security.md "Uploads").
+The policy of its response stops browsers from running anything in it (docs/security.md "Uploads").
 """
 
 import re

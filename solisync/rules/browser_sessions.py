@@ -26,7 +26,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class BrowserLogin(AuthRequest, frozen=True):
-    """A player's credentials; with `register`, those of a new player."""
+    """A player's credentials, or with `register` a new player's."""
 
     register: Annotated[bool, Meta(description="whether to create the account first")] = False
 

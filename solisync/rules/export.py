@@ -104,7 +104,7 @@ class ExportedModeration(Struct, frozen=True):
 
 
 class ReplayHead(Struct, frozen=True):
-    """What is stored of a replay beside it."""
+    """The stored fields of a replay, without its body."""
 
     id: Id
     received_at: datetime
