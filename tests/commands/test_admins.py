@@ -1,4 +1,4 @@
-"""`solisync admins`: who may sign in to administration over HTTP, their codes and sessions."""
+"""`solisync admins`: the admins of the console, their codes and sessions."""
 
 import re
 from datetime import UTC, datetime
@@ -15,13 +15,13 @@ from tests.harness.postgres import run_sql
 
 
 async def code_of(administrate, name="ann"):
-    """The digest of a new code of an admin."""
+    """Return the digest of a new code of an admin."""
     made = (await administrate("admins", "code", name, "--json")).json
     return digest(read_code(made["code"], CODE_DIGITS))
 
 
 async def begin(reactor, server, code, *, secret=b"secret", name="ann", at_once=1):
-    """The sessions that so many requests with one code begin."""
+    """Return the sessions that this number of simultaneous requests with one code begin."""
     async with operator(reactor, server.dsn) as acting:
         given = {"client": "unix", "user_agent": "a browser"}
         begun = [
@@ -34,7 +34,7 @@ async def begin(reactor, server, code, *, secret=b"secret", name="ann", at_once=
 
 
 async def test_an_admin_is_added_once_and_removed(administrate, server):
-    """Again is no error; a name has a shape; who is removed has neither code nor session."""
+    """A second `add` is no error; names have a fixed form; removing an admin removes the code and the sessions."""
     assert "is an admin now" in await administrate("admins", "add", "ann")
     assert (await administrate("admins", "add", "ann", "--json")).json == {"name": "ann", "added": False}
     for name in ("", "Ann", ".ann", "a b", "é", "x" * 33):
@@ -48,8 +48,11 @@ async def test_an_admin_is_added_once_and_removed(administrate, server):
     await administrate("admins", "code", "ann", fails=NotFound)
 
 
-async def test_a_code_begins_one_session(administrate, server, reactor):
-    """Of any number of requests at once; it has 130 bits, in groups; only the newest counts, and only in time."""
+async def test_code_begins_one_session(administrate, server, reactor):
+    """A code has 130 bits, in groups.
+
+    Only the newest code counts, until it expires, and simultaneous uses begin one session.
+    """
     await administrate("admins", "add", "ann")
     text = await administrate("admins", "code", "ann")
     assert re.fullmatch("(?:[0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{2}", text.lines[0])
@@ -63,8 +66,7 @@ async def test_a_code_begins_one_session(administrate, server, reactor):
     assert not await begin(reactor, server, late)
 
 
-async def test_sessions_are_listed_and_ended(administrate, server, reactor):
-    """Those of one admin or of all; one by its id, or all of one admin."""
+async def test_sessions_are_listed_and_ended_by_admin_or_id(administrate, server, reactor):
     for name in ("ann", "bob"):
         await administrate("admins", "add", name)
         for number in range(2):
@@ -86,8 +88,8 @@ async def test_sessions_are_listed_and_ended(administrate, server, reactor):
 
 
 @pytest.mark.parametrize(("column", "age"), [("begun_at", "12 hours"), ("used_at", "1 hour")])
-async def test_a_session_ends_by_itself(administrate, server, reactor, column, age):
-    """After twelve hours, or an hour without use; housekeeping deletes it, and codes that nobody has used."""
+async def test_session_expires_after_twelve_hours_or_an_idle_hour(administrate, server, reactor, column, age):
+    """Housekeeping deletes expired sessions and unused codes."""
     await administrate("admins", "add", "ann")
     await begin(reactor, server, await code_of(administrate))
     await code_of(administrate)
@@ -102,7 +104,7 @@ async def test_a_session_ends_by_itself(administrate, server, reactor, column, a
         assert server.sql(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-async def test_the_last_use_is_written_once_a_minute(administrate, server, reactor):
+async def test_last_use_of_a_session_is_written_once_a_minute(administrate, server, reactor):
     """A second use within the minute writes nothing."""
     await administrate("admins", "add", "ann")
     await begin(reactor, server, await code_of(administrate))

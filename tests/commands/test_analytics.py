@@ -1,4 +1,4 @@
-"""`solisync analytics export`: every event once, in order, in either format, and no more of them than asked for."""
+"""`solisync analytics export`: each event once, in order, as JSON or CSV, within the limits asked for."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ PAYLOAD = '{"text": "a, \\"b\\"\u00e9\u009b",\r\n "n": 1e400, "n": 2}'
 
 @pytest.fixture
 def events(shared_dsn):
-    """Store events that were received at these times; returns their ids in the order of the export."""
+    """Store events that were received at these times; return their ids in the order of the export."""
 
     def store(*moments):
         truncate(shared_dsn)
@@ -45,16 +45,16 @@ def events(shared_dsn):
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-async def test_every_event_comes_once_and_in_order(reactor, server, events, page):
-    """Whatever the page, also where many have arrived at the same moment."""
+async def test_each_event_is_exported_once_in_order(reactor, server, events, page):
+    """Neither the page size nor events with equal times change the order."""
     ids = events(NOON, NOON, NOON, NOON + timedelta(microseconds=1), NOON - timedelta(days=400), NOON)
     with closing(await open_connection(reactor, server.dsn)) as connection:
         pages = received(Statements(connection), since=FIRST_TIME, until=END_OF_TIME, size=page)
         assert [event.id async for found in pages for event in found] == ids
 
 
-async def test_both_formats_tell_the_same(administrate, events):
-    """A line of JSON, or a row of CSV: the same fields, and a payload that no format has changed."""
+async def test_json_and_csv_have_the_same_fields(administrate, events):
+    """Both formats leave the payload unchanged."""
     events(NOON, NOON)
     lines = (await administrate("analytics", "export")).split("\n")[:-1]
     (named, nameless) = [json.loads(line, parse_float=str) for line in lines]
@@ -68,7 +68,7 @@ async def test_both_formats_tell_the_same(administrate, events):
     assert {name: table[0][name] for name in FIELDS[:-1]} == {name: named[name] for name in FIELDS[:-1]}
 
 
-async def test_without_events_there_are_headings_alone(administrate, events):
+async def test_csv_without_events_has_headings(administrate, events):
     """A program that reads CSV finds its columns."""
     events()
     assert await administrate("analytics", "export") == ""
@@ -113,8 +113,8 @@ async def test_since_is_included_and_until_is_not(administrate, events, words, e
         "",
     ],
 )
-def test_a_date_that_is_none_is_a_usage_error(text):
-    """So is a time that doesn't say in which zone."""
+def test_invalid_date_is_a_usage_error(text):
+    """A time without its time zone is one, too."""
     with pytest.raises(SystemExit, match="2"):
         command_parser().parse_args(["analytics", "export", "--since", text])
 
@@ -128,15 +128,14 @@ def test_a_date_that_is_none_is_a_usage_error(text):
         ("2w", timedelta(weeks=2)),
     ],
 )
-def test_a_time_may_be_said_from_now(text, ago):
-    """So many minutes, hours, days or weeks ago."""
+def test_time_may_be_relative_to_now(text, ago):
+    """The units are minutes, hours, days and weeks."""
     before = datetime.now(UTC) - ago
     since = command_parser().parse_args(["analytics", "export", "--since", text]).since
     assert before <= since <= datetime.now(UTC) - ago
 
 
-def test_a_day_may_be_said_by_its_name():
-    """Today and yesterday begin at midnight, in UTC."""
+def test_today_and_yesterday_begin_at_midnight_utc():
     parse = command_parser().parse_args
     today, yesterday = (parse(["analytics", "export", "--since", text]).since for text in ("today", "yesterday"))
     assert (today.hour, today.minute, today.second, today.microsecond, today.tzinfo) == (0, 0, 0, 0, UTC)
@@ -144,15 +143,15 @@ def test_a_day_may_be_said_by_its_name():
     assert timedelta() <= datetime.now(UTC) - today < timedelta(days=2)
 
 
-async def test_progress_is_told_to_those_who_ask(administrate, events):
-    """On standard error, so that the export can be piped on."""
+async def test_progress_option_writes_to_standard_error(administrate, events):
+    """Standard output stays free for the export."""
     events(NOON, NOON)
     assert (await administrate("analytics", "export")).progress == []
     assert (await administrate("analytics", "export", "--progress")).progress[-1] == "2 events"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(shared_dsn, events):
-    """`| head` ends the export without a word."""
+def test_closed_pipe_ends_the_export_silently(shared_dsn, events):
+    """`| head` is no error."""
     events(NOON)
     run_sql(
         shared_dsn,

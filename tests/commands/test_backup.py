@@ -1,4 +1,4 @@
-"""`solisync backup` and `solisync restore`: all of it or nothing, and nobody is logged in afterwards."""
+"""`solisync backup` and `solisync restore`: complete or not at all, and without sessions."""
 
 import os
 import shlex
@@ -49,7 +49,7 @@ def relations(dsn):
 
 @pytest.fixture
 def filled(server):
-    """The shared service with two players and something of everything, one of them suspended."""
+    """The shared service with a row in every table and two players, one of them suspended."""
 
     async def fill():
         for name in ("ann", "bob"):
@@ -67,8 +67,8 @@ def filled(server):
     return server
 
 
-async def test_what_was_backed_up_comes_back(administrate, filled, empty_database, place):
-    """Everything but sessions and ways to new passwords; the service's password hashes still fit."""
+async def test_restore_brings_back_everything_but_sessions(administrate, filled, empty_database, place):
+    """A backup has no sessions, recovery codes or reset links; the service still accepts its password hashes."""
     file = place / "a backup.dump"
     done = await administrate("backup", file, "--json")
     assert done.json == {"file": str(file), "bytes": file.stat().st_size}
@@ -80,8 +80,8 @@ async def test_what_was_backed_up_comes_back(administrate, filled, empty_databas
     run_sql(empty_database, "INSERT INTO analytics_names (name, seen_on) VALUES ('ann', now())")
 
 
-async def test_a_dump_that_has_sessions_brings_none(administrate, filled, empty_database, place, postgres):
-    """What is left out of backups is left out of a dump by pg_dump too, in the transaction that restores it."""
+async def test_restore_of_a_plain_dump_drops_its_sessions(administrate, filled, empty_database, place, postgres):
+    """The transaction that restores a file of pg_dump also deletes what backups leave out."""
     file = place / "dump"
     program = find_binaries(place, None) / "pg_dump"
     subprocess.run([program, "--format=custom", f"--file={file}", f"--dbname={filled.dsn}"], check=True)
@@ -91,8 +91,7 @@ async def test_a_dump_that_has_sessions_brings_none(administrate, filled, empty_
     assert run_sql(empty_database, LEFT_OUT) == [(0,) * 5]
 
 
-async def test_a_file_is_replaced_only_by_force(administrate, filled, place):
-    """Without --force an existing file stays as it is; with it, it is replaced as a whole."""
+async def test_existing_file_is_replaced_only_with_force(administrate, filled, place):
     file = place / "dump"
     file.write_text("precious")
     with pytest.raises(FatalError, match="exists: take another name, or say --force"):
@@ -105,8 +104,8 @@ async def test_a_file_is_replaced_only_by_force(administrate, filled, place):
         await administrate("backup", place, "--force")
 
 
-async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty_database):
-    """Neither a database without a schema nor a directory that is missing leaves a file behind."""
+async def test_failed_backup_leaves_no_file(administrate, filled, place, empty_database):
+    """The database lacks a schema, or the directory is missing."""
     with pytest.raises(FatalError, match="this is not a solisync database"):
         await administrate("backup", place / "dump", DATABASE_URL=empty_database)
     with pytest.raises(FileNotFoundError):
@@ -114,10 +113,8 @@ async def test_a_failed_backup_leaves_nothing(administrate, filled, place, empty
     assert [*place.iterdir()] == []
 
 
-async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
-    administrate, filled, empty_database, place
-):
-    """--keep counts the command's own files alone: a link, a directory and other names stay, and so does the newest."""
+async def test_keep_deletes_old_backups_only(administrate, filled, empty_database, place):
+    """--keep counts only files that the command made. Links, directories, other names and the newest backups stay."""
     first = Path((await administrate("backup", "--into", place, "--json")).json["file"])
     rest = first.name.rpartition("-")[2]
     first.unlink()
@@ -141,10 +138,8 @@ async def test_backups_in_a_directory_have_the_time_as_name_and_the_newest_stay(
     assert len([*place.iterdir()]) == len(before) + 3
 
 
-async def test_backups_of_two_databases_in_a_directory_cost_none_of_each_other(
-    administrate, filled, migrated_database, place, reactor
-):
-    """--keep counts those of the same database alone, whoever asks: a role needs no rights for that."""
+async def test_keep_counts_the_backups_of_one_database(administrate, filled, migrated_database, place, reactor):
+    """A directory may hold backups of several databases. Counting needs no rights of the role."""
     made = {}
     for dsn in (filled.dsn, migrated_database, filled.dsn, migrated_database):
         done = await administrate("backup", "--into", place, "--keep", "1", "--json", DATABASE_URL=dsn)
@@ -155,8 +150,8 @@ async def test_backups_of_two_databases_in_a_directory_cost_none_of_each_other(
     run_sql(migrated_database, "DROP ROLE without_rights")
 
 
-async def test_a_backup_that_fails_midway_costs_no_older_one(administrate, filled, place):
-    """With too little room for a file the command fails, leaves nothing, and the backup before it stays."""
+async def test_backup_that_fails_midway_keeps_older_backups(administrate, filled, place):
+    """On a full disk the command fails and leaves no file; the backup before it stays."""
     await administrate("backup", "--into", place, "--keep", "1")
     before = [*place.iterdir()]
     words = " ".join(map(shlex.quote, [str(SOLISYNC[0]), "backup", "--into", str(place), "--keep", "1"]))
@@ -166,8 +161,8 @@ async def test_a_backup_that_fails_midway_costs_no_older_one(administrate, fille
     assert [*place.iterdir()] == before
 
 
-async def test_what_a_killed_backup_leaves_counts_as_none(administrate, launch, filled, place):
-    """Its unfinished file isn't one of those to keep; when a day old, it is deleted. One of a running backup stays."""
+async def test_unfinished_file_of_a_killed_backup_is_deleted_after_a_day(administrate, launch, filled, place):
+    """--keep doesn't count unfinished files. The unfinished file of a running backup stays."""
     first = Path((await administrate("backup", "--into", place, "--json")).json["file"])
     with closing(connect(filled.dsn)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
@@ -187,8 +182,8 @@ async def test_what_a_killed_backup_leaves_counts_as_none(administrate, launch, 
     assert len([*place.iterdir()]) == 3
 
 
-async def test_two_backups_at_once_are_both_complete(administrate, filled, place):
-    """Each has a name of its own, and neither deletes what the other has just made or is about to."""
+async def test_two_simultaneous_backups_are_both_complete(administrate, filled, place):
+    """Each has its own name, and neither deletes the file of the other."""
     runs = [Deferred.fromCoroutine(administrate("backup", "--into", place, "--keep", "2", "--json")) for _ in range(2)]
     made = {Path((await each).json["file"]) for each in runs}
     assert {*place.iterdir()} == made
@@ -199,14 +194,14 @@ async def test_two_backups_at_once_are_both_complete(administrate, filled, place
     ("words", "says"),
     [(["--into", ".", "--force"], "--force replaces a FILE"), (["dump", "--keep", "3"], "give it with --into")],
 )
-async def test_options_that_would_do_nothing_are_refused(administrate, words, says):
-    """--keep belongs to a directory, --force to a file."""
+async def test_options_without_effect_are_refused(administrate, words, says):
+    """--keep needs a directory, --force a file."""
     with pytest.raises(FatalError, match=says):
         await administrate("backup", *words)
 
 
-async def test_only_an_empty_database_is_restored_into(administrate, filled, migrated_database, place):
-    """Not even one that has a schema and nobody in it."""
+async def test_restore_needs_an_empty_database(administrate, filled, migrated_database, place):
+    """Restoring refuses even a database that has a schema and no players."""
     await administrate("backup", place / "dump")
     before = relations(migrated_database)
     with pytest.raises(FatalError, match="this database is not empty"):
@@ -224,8 +219,8 @@ async def test_only_an_empty_database_is_restored_into(administrate, filled, mig
         ("newer", "is of a newer PostgreSQL than any pg_restore here"),
     ],
 )
-async def test_what_is_no_backup_changes_nothing(administrate, filled, empty_database, place, damage, says):
-    """Text, a dump of something else, half a backup and one of a later format are refused in one line."""
+async def test_invalid_backup_is_refused_and_changes_nothing(administrate, filled, empty_database, place, damage, says):
+    """Text, a foreign dump, a truncated backup and one of a later format are each refused in one line."""
     file = place / "dump"
     if damage == "foreign":
         program = find_binaries(place, None) / "pg_dump"
@@ -241,8 +236,8 @@ async def test_what_is_no_backup_changes_nothing(administrate, filled, empty_dat
     assert relations(empty_database) == 0
 
 
-async def test_an_older_schema_is_brought_up_to_date(administrate, empty_database, place, reactor, postgres):
-    """A backup that an older version has made ends with the schema of this one."""
+async def test_restore_upgrades_an_older_schema(administrate, empty_database, place, reactor, postgres):
+    """A restored backup of an older version has the schema of this version."""
     latest = load_migrations()[-1]
     await migrate(reactor, empty_database, load_migrations()[:1])  # that of 1.0.0
     await administrate("backup", place / "dump", DATABASE_URL=empty_database)
@@ -252,8 +247,8 @@ async def test_an_older_schema_is_brought_up_to_date(administrate, empty_databas
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
-async def test_an_interrupted_backup_leaves_nothing(launch, filled, place, how):
-    """Neither a file nor a pg_dump that goes on; and while that ran, no process showed the password."""
+async def test_interrupted_backup_leaves_neither_file_nor_process(launch, filled, place, how):
+    """No process shows the password while the backup runs."""
     with closing(connect(filled.dsn)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
         dsn = f"{filled.dsn} password={DSN_PASSWORD}"
@@ -272,8 +267,8 @@ async def test_an_interrupted_backup_leaves_nothing(launch, filled, place, how):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
-async def test_an_interrupted_restore_leaves_nothing(administrate, launch, filled, empty_database, place, how):
-    """The transaction ends with psql, and the database is as empty as before."""
+async def test_interrupted_restore_leaves_the_database_empty(administrate, launch, filled, empty_database, place, how):
+    """The transaction ends with psql."""
     await administrate("backup", place / "dump")
     with closing(connect(empty_database)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; CREATE TABLE users ()")  # nobody sees it, and who wants the same name must wait
@@ -288,12 +283,12 @@ async def test_an_interrupted_restore_leaves_nothing(administrate, launch, fille
 
 
 def started(dsn, program):
-    """The backend of a program that waits for a lock."""
+    """Return the backend of a program that waits for a lock."""
     return next((waiter.pid for waiter in lock_waiters(dsn) if waiter.application == program), None)
 
 
-async def test_a_service_that_starts_meanwhile_waits(administrate, filled, empty_database, place, reactor):
-    """Restoring holds the lock of migrations, so nobody makes tables under it."""
+async def test_service_waits_for_a_restore_to_end(administrate, filled, empty_database, place, reactor):
+    """Restoring holds the lock of migrations, so that no service creates tables during the restore."""
     await administrate("backup", place / "dump")
     with closing(connect(empty_database)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; CREATE TABLE users ()")
@@ -309,15 +304,15 @@ async def test_a_service_that_starts_meanwhile_waits(administrate, filled, empty
     assert content(empty_database) == content(filled.dsn)
 
 
-async def test_progress_names_the_tables(administrate, filled, empty_database, place):
-    """With --progress also where there is no terminal."""
+async def test_progress_option_names_the_tables(administrate, filled, empty_database, place):
+    """--progress works without a terminal."""
     assert (await administrate("backup", place / "dump", "--progress")).progress
     done = await administrate("restore", place / "dump", "--progress", DATABASE_URL=empty_database)
     assert {f"restoring {table}" for table in CONTENT} <= set(done.progress)
 
 
 def stand_in(directory, name, version, body=""):
-    """A program of this version in a directory for PATH."""
+    """Put a program of this version into a directory for PATH."""
     directory.mkdir(exist_ok=True)
     program = directory / name
     program.write_text(f"#!/bin/sh\n[ $1 = --version ] && exec echo '{name} (PostgreSQL) {version}.1'\n{body}\n")
@@ -325,8 +320,8 @@ def stand_in(directory, name, version, body=""):
     return program
 
 
-async def test_a_timeout_that_the_server_does_not_know_is_no_obstacle(administrate, filled, empty_database, place):
-    """A pg_restore newer than the server may set one; those that the server knows are off while it restores."""
+async def test_restore_skips_timeouts_that_the_server_lacks(administrate, filled, empty_database, place):
+    """A newer pg_restore may set a timeout that the server doesn't know. Restoring switches off those that it knows."""
     await administrate("backup", place / "dump")
     real = find_binaries(place, None) / "pg_restore"
     unknown = "/^SET lock_timeout/a SET future_timeout = 0;"
@@ -338,8 +333,8 @@ async def test_a_timeout_that_the_server_does_not_know_is_no_obstacle(administra
     assert content(empty_database) == content(filled.dsn)
 
 
-async def test_data_that_looks_like_a_setting_stays(administrate, migrated_database, place, postgres):
-    """Only the settings with which pg_restore begins are made to suit the server."""
+async def test_restore_keeps_data_that_looks_like_a_setting(administrate, migrated_database, place, postgres):
+    """Restoring adapts only the settings at the beginning of pg_restore's output."""
     line = "SET transaction_timeout = 0;"
     run_sql(migrated_database, "CREATE TABLE a_lines AS SELECT %s AS line", (line,))
     await administrate("backup", place / "dump", DATABASE_URL=migrated_database)
@@ -360,8 +355,10 @@ async def test_data_that_looks_like_a_setting_stays(administrate, migrated_datab
     ],
     ids=["reading", "killed", "writing"],
 )
-async def test_whoever_fails_nothing_is_restored(administrate, filled, empty_database, place, broken, complaint):
-    """Whether it is pg_restore that can't read on or psql that the server refuses, and the error says which."""
+async def test_restore_changes_nothing_when_pg_restore_or_psql_fails(
+    administrate, filled, empty_database, place, broken, complaint
+):
+    """The error names the program that failed."""
     await administrate("backup", place / "dump")
     real = find_binaries(place, None) / "pg_restore"
     script = f"[ $1 = --list ] && exec '{real}' \"$@\"\n" + broken.format(real=real)
@@ -372,8 +369,8 @@ async def test_whoever_fails_nothing_is_restored(administrate, filled, empty_dat
     assert relations(empty_database) == 0
 
 
-def test_an_embedded_database_moves_to_another_directory(initialized, place):
-    """As root too, where the server runs as another user; no server is left behind."""
+def test_embedded_database_moves_to_another_directory(initialized, place):
+    """Root can move it too, although the server runs as another user. No server keeps running."""
     old, new, file = place / "old", place / "new", place / "dump"
     assert run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=initialized(old)).status == 0
     done = run(*SOLISYNC, "backup", file, SOLISYNC_DATA_DIR=old)
@@ -424,10 +421,10 @@ def choosing(place, reactor, shared_dsn, monkeypatch):
         (18, 18, True, "installed"),
     ],
 )
-async def test_what_fits_the_server_dumps_it(
+async def test_backup_chooses_the_pg_dump_that_fits_the_server(
     choosing, reactor, shared_dsn, monkeypatch, server, installed, encrypted, expected
 ):
-    """The closest version that is not older; over TLS the one in PATH."""
+    """The choice is the closest version that isn't older than the server; over TLS, the one in PATH."""
     connection = await open_connection(reactor, shared_dsn)
 
     async def execute(sql):
@@ -451,12 +448,12 @@ async def test_what_fits_the_server_dumps_it(
         (None, True, "needs psql with TLS in PATH"),
     ],
 )
-async def test_the_newest_restores(choosing, installed, encrypted, expected):
-    """Whatever the server's version; over TLS the one in PATH."""
+async def test_restore_chooses_the_newest_pg_restore(choosing, installed, encrypted, expected):
+    """The version of the server doesn't matter; over TLS, the choice is the one in PATH."""
     assert expected in await choosing(find_newest, "psql", installed, encrypted=encrypted)
 
 
-async def test_a_secret_that_can_not_be_passed_on_is_refused(administrate, filled, place):
-    """A password goes to the program in its environment; for sslpassword there is no such way."""
+async def test_dsn_with_sslpassword_is_refused(administrate, filled, place):
+    """The program gets a password in its environment; PostgreSQL has no variable for sslpassword."""
     with pytest.raises(FatalError, match="DATABASE_URL has sslpassword"):
         await administrate("backup", place / "dump", DATABASE_URL=f"{filled.dsn} sslpassword=canary")

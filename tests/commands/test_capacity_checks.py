@@ -1,4 +1,4 @@
-"""`solisync doctor` on standbys, disk and sizes: which figures are wrong, which may be intended."""
+"""Checks of `solisync doctor` on standbys, disk and sizes: errors, and figures that may be intended."""
 
 import shutil
 from datetime import timedelta
@@ -30,15 +30,15 @@ def standby(*, synchronous=True, seconds=0.0, size=0):
         ("two", [standby(size=2**26 + 2**20)], ["ok", "wrong"], "two is 65.0 MiB and 0 s behind"),
     ],
 )
-def test_standbys(waits_for, standbys, levels, says):
-    """One that commits wait for is there, and none is 10 s or 64 MiB behind."""
+def test_doctor_checks_standbys(waits_for, standbys, levels, says):
+    """Commits wait for one of them, and no standby is 10 s or 64 MiB behind."""
     found = list(database_checks.replication(Replication(waits_for, standbys, hidden=False)))
     assert [finding.level for finding in found] == levels
     assert says in " ".join(finding.text for finding in found)
 
 
 def test_standbys_that_a_role_may_not_see_are_noted():
-    """With what it takes to see them."""
+    """The note names the right that the role lacks."""
     (found,) = database_checks.replication(Replication("two", [], hidden=True))
     assert (found.level, found.advice) == ("note", "GRANT pg_monitor to it")
 
@@ -47,14 +47,13 @@ def test_standbys_that_a_role_may_not_see_are_noted():
     ("free", "size", "level"),
     [(GIB, 0, "ok"), (GIB - 1, 0, "wrong"), (10 * GIB, 100 * GIB, "ok"), (10 * GIB - 1, 100 * GIB, "wrong")],
 )
-def test_a_disk_has_a_gib_of_room_or_a_tenth_of_the_database(monkeypatch, place, free, size, level):
-    """Whichever is more."""
+def test_disk_needs_a_gib_or_a_tenth_of_the_database(monkeypatch, place, free, size, level):
+    """The larger of the two counts."""
     monkeypatch.setattr(shutil, "disk_usage", lambda where: SimpleNamespace(free=free))
     assert database_checks.disk(place, size).level == level
 
 
-def test_a_disk_elsewhere_can_not_be_looked_at():
-    """The size of the database is told all the same."""
+def test_size_of_a_remote_database_is_shown_without_its_disk():
     found = database_checks.disk(None, GIB)
     assert (found.level, found.text.partition(";")[0]) == ("ok", "the database takes 1.0 GiB")
 
@@ -69,7 +68,7 @@ def test_a_disk_elsewhere_can_not_be_looked_at():
         (TIB, 0, None, 10**9 + 1, ["wrong"]),
     ],
 )
-def test_what_grows_without_bound(total, events, days, transactions, levels):
-    """A database that no backup copes with, analytics that are kept for ever, rows that are never frozen."""
+def test_doctor_finds_what_grows_without_bound(total, events, days, transactions, levels):
+    """Examples are a database too large for a backup, analytics without an end, and rows that are never frozen."""
     sizes = Sizes(total, transactions, [("analytics_events", events), ("users", 1)])
     assert [finding.level for finding in database_checks.tables(sizes, days)] == levels

@@ -1,4 +1,4 @@
-"""`solisync doctor`: each thing that can be wrong is found, and a healthy service is called healthy."""
+"""`solisync doctor`: finds each fault, and finds none in a healthy service."""
 
 import resource
 import shutil
@@ -41,8 +41,8 @@ def examine(administrate):
     return examine
 
 
-async def test_a_healthy_service_is_well(administrate, server):
-    """Beside a running service nothing is wrong, in words and in records; it is the service that has the port."""
+async def test_healthy_service_has_no_findings(administrate, server):
+    """Text and records agree. The doctor recognises that the service has the port."""
     listen = f"tcp:{server.port}:interface=127.0.0.1"
     environ = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_LISTEN": listen}
     environ["SOLISYNC_STREAMS"] = "10"  # more may need more files than this machine allows
@@ -56,8 +56,8 @@ async def test_a_healthy_service_is_well(administrate, server):
     assert [line.split()[:2] for line in text.lines] == [["ok", record["subject"]] for record in records]
 
 
-async def test_every_wrong_setting_is_found(examine):
-    """All at once, and what needs settings is not looked at."""
+async def test_all_wrong_settings_are_found_together(examine):
+    """The doctor skips checks that need settings."""
     found = await examine(JWT_SECRET="short", SOLISYNC_LISTEN="bogus:", SOLISYNC_DATABASE_CONNECTIONS="0")
     assert found.keys() == {("wrong", "settings")}
     for word in ("JWT_SECRET", "SOLISYNC_LISTEN", "SOLISYNC_DATABASE_CONNECTIONS"):
@@ -72,13 +72,12 @@ async def test_every_wrong_setting_is_found(examine):
         ("SOLISYNC_ZZZ", "remove it"),
     ],
 )
-async def test_a_misspelt_variable_is_found(examine, name, advice):
-    """With the nearest name that there is."""
+async def test_misspelt_variable_is_found_with_the_nearest_name(examine, name, advice):
     assert f"{name} is not a setting {advice}" in (await examine(**{name: "1"}))["wrong", "settings"]
 
 
-async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
-    """Without one there is nothing to complain of; words that repeat themselves and readable files are wrong."""
+async def test_weak_secret_is_found(examine, place):
+    """A missing secret is no finding; repeated words and readable files are errors."""
     assert "not set here" in (await examine(wrong=False))["note", "secret"]
     assert "is easy to guess" in (await examine(JWT_SECRET="password" * 4))["wrong", "secret"]
     random = b64encode(bytes(range(7, 224, 7))).decode()
@@ -94,8 +93,8 @@ async def test_the_secret_is_looked_at_if_there_is_one(examine, place):
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-async def test_a_port_that_another_program_has_is_found(examine, place, kind, monkeypatch):
-    """Whatever doesn't answer as a solisync; nobody is disturbed."""
+async def test_port_of_another_program_is_found(examine, place, kind, monkeypatch):
+    """The check doesn't disturb the other program."""
     monkeypatch.setattr(ports, "ASK_SECONDS", 0.2)
     family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
     with socket.socket(family) as other:
@@ -117,15 +116,15 @@ async def test_a_port_that_another_program_has_is_found(examine, place, kind, mo
         ("", "admin.example", "note", "the console is off"),
     ],
 )
-def test_who_reaches_the_console_is_found(where, hosts, level, says):
-    """A unix socket and loopback are fine; what other machines reach needs names."""
+def test_reach_of_the_console_is_checked(where, hosts, level, says):
+    """A unix socket and loopback are fine; a console that other machines reach needs host names."""
     environ = {"JWT_SECRET": SECRET, "SOLISYNC_ADMIN_LISTEN": where, "SOLISYNC_ADMIN_HOSTS": hosts}
     (finding,) = host_checks.console(ServingSettings.from_environ(environ))
     assert (finding.level, says in finding.text) == (level, True), finding
 
 
-async def test_the_console_is_found_where_it_is_served(examine, server):
-    """Another program there is wrong, such as the service itself at the port for players."""
+async def test_console_is_found_at_its_endpoint(examine, server):
+    """Another program at the endpoint is an error, even if it is the service itself at the port for players."""
     listen = "tcp:{}:interface=127.0.0.1"
     there = server.service.admin_address.port
     assert "it is served" in (await examine(wrong=False, SOLISYNC_ADMIN_LISTEN=listen.format(there)))["ok", "console"]
@@ -135,8 +134,8 @@ async def test_the_console_is_found_where_it_is_served(examine, server):
     assert "No such file" in found["wrong", "console"]
 
 
-async def test_a_socket_of_systemd_is_not_looked_at(examine):
-    """In an operator's shell there is none; that is no mistake in the settings of the service."""
+async def test_systemd_socket_is_not_checked(examine):
+    """An operator's shell has no such socket, although the settings of the service are right."""
     admin = "systemd:domain=UNIX:name=admin"
     found = await examine(wrong=False, SOLISYNC_LISTEN="systemd:domain=UNIX:name=http", SOLISYNC_ADMIN_LISTEN=admin)
     assert "was not looked at" in found["note", "port"]
@@ -148,13 +147,13 @@ async def test_a_socket_of_systemd_is_not_looked_at(examine):
     ("where", "reason"),
     [("tcp:0:interface=203.0.113.1", "Cannot assign requested address"), ("unix:/missing/socket", "No such file")],
 )
-async def test_a_port_that_can_not_be_had_is_found(examine, where, reason):
-    """With what the system says."""
+async def test_unusable_port_is_found(examine, where, reason):
+    """The finding quotes the error of the system."""
     assert reason in (await examine(SOLISYNC_LISTEN=where))["wrong", "port"]
 
 
-async def test_a_free_unix_socket_is_left_free(examine, place):
-    """Trying it leaves nothing behind; whoever connects to one needs no trusting."""
+async def test_check_of_a_unix_socket_leaves_no_file(examine, place):
+    """Peers at a unix socket need no trusted proxies."""
     found = await examine(wrong=False, SOLISYNC_LISTEN=f"unix:{place}/socket")
     assert "is free" in found["ok", "port"]
     assert "unix socket" in found["ok", "proxy"]
@@ -172,48 +171,47 @@ async def test_a_free_unix_socket_is_left_free(examine, place):
         ("tcp:{port}", "10.0.0.1, ::/0", "wrong"),
     ],
 )
-async def test_trusted_proxies_fit_the_endpoint(examine, listen, proxies, level):
-    """Trusting everybody is wrong; a service for this machine alone that trusts nobody is worth a note."""
+async def test_trusted_proxies_are_checked_against_the_endpoint(examine, listen, proxies, level):
+    """Trusting every address is an error; a loopback service without trusted proxies gets a note."""
     environ = {"SOLISYNC_LISTEN": listen.format(port=free_port()), "SOLISYNC_TRUSTED_PROXIES": proxies}
     assert (level, "proxy") in await examine(wrong=level == "wrong", **environ)
 
 
 @pytest.mark.parametrize(("limit", "noted"), [("10/60", False), ("5/30", False), ("11/60", True), ("10/59", True)])
-async def test_a_wider_rate_limit_is_noted(examine, limit, noted):
-    """More logins a second than by default help whoever guesses passwords."""
+async def test_wider_rate_limit_is_noted(examine, limit, noted):
+    """A limit above the default helps attackers who guess passwords."""
     assert (("note", "limit") in await examine(wrong=False, SOLISYNC_AUTH_LIMIT=limit)) is noted
 
 
-async def test_an_embedded_database_that_is_yet_to_come_is_fine(examine, place):
-    """The first start makes it; its disk is looked at all the same, and nothing is made meanwhile."""
+async def test_missing_embedded_database_is_fine(examine, place):
+    """The first start makes it. The doctor checks its disk and creates nothing."""
     found = await examine(wrong=False, DATABASE_URL="", SOLISYNC_DATA_DIR=place / "not" / "yet")
     assert "the first start of the service makes it" in found["note", "database"]
     assert "are free" in found["ok", "disk"]
     assert [*place.iterdir()] == []
 
 
-async def test_a_full_disk_is_found(examine, place, monkeypatch):
-    """Before PostgreSQL finds it."""
+async def test_full_disk_is_found(examine, place, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda where: SimpleNamespace(free=2**30 - 1))
     assert "1024.0 MiB are free" in (await examine(DATABASE_URL="", SOLISYNC_DATA_DIR=place))["wrong", "disk"]
 
 
-async def test_a_database_that_is_away_is_found(examine):
-    """And everything else is looked at."""
+async def test_unreachable_database_is_found(examine):
+    """All other checks still run."""
     found = await examine(DATABASE_URL=f"host=127.0.0.1 port={free_port()}")
     assert "can't reach the database" in found["wrong", "database"]
     assert "?" not in found["wrong", "database"]  # libpq asks back
     assert ("ok", "port") in found
 
 
-async def test_a_database_that_can_not_be_written_is_found(examine, postgres, empty_database):
-    """Like that of a standby."""
+async def test_read_only_database_is_found(examine, postgres, empty_database):
+    """A standby's database is one."""
     run_sql(empty_database, f"ALTER DATABASE {name_of(empty_database)} SET default_transaction_read_only = on")
     assert "read only" in (await examine(DATABASE_URL=empty_database))["wrong", "database"]
 
 
-async def test_another_encoding_is_found(examine, postgres):
-    """Players' names may have any character."""
+async def test_encoding_other_than_utf_8_is_found(examine, postgres):
+    """Names of players may have any character."""
     run_sql(postgres.dsn, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0")
     found = await examine(DATABASE_URL=postgres.dsn.replace("dbname=postgres", "dbname=latin"))
     assert "LATIN1" in found["wrong", "database"]
@@ -221,7 +219,7 @@ async def test_another_encoding_is_found(examine, postgres):
 
 
 async def test_doctor_counts_the_connections_that_a_node_may_take(examine, shared_dsn):
-    """It needs twice as many for each process as it keeps, one for live events, and a process more for a reload."""
+    """A process needs twice the connections that it keeps and one for live events; a reload adds a process."""
     settings = {"SOLISYNC_DATABASE_CONNECTIONS": "50", "SOLISYNC_WORKERS": "2"}
     found = await examine(DATABASE_URL=shared_dsn, **settings)
     assert "a node may take 303, and others 20" in found["wrong", "database"]
@@ -231,7 +229,7 @@ async def test_doctor_counts_the_connections_that_a_node_may_take(examine, share
 
 @pytest.mark.parametrize("limited", ["ROLE clerk", "DATABASE {name}"])
 async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examine, migrated_database, limited):
-    """A limit of the role, or of the database, counts as one of the server; superusers have none."""
+    """The limits of the role and the database count like the server's; superusers have none."""
     name = parse_dsn(migrated_database)["dbname"]
     clerk = migrated_database.replace("user=solisync", "user=clerk")
     run_sql(migrated_database, "CREATE ROLE clerk LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
@@ -250,8 +248,8 @@ async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examin
     ("applied", "level", "advice"),
     [(0, "note", "--migrate"), (LATEST - 1, "note", "--migrate"), (9999, "note", "upgrade")],
 )
-async def test_a_schema_of_another_version_is_noted(examine, empty_database, reactor, applied, level, advice):
-    """Older or newer, it says what to do, and does nothing."""
+async def test_schema_of_another_version_is_noted(examine, empty_database, reactor, applied, level, advice):
+    """The finding names the remedy; the doctor doesn't change the schema."""
     if applied:
         await migrate(reactor, empty_database, [each for each in load_migrations() if each.number <= applied])
     if applied > LATEST:
@@ -260,7 +258,7 @@ async def test_a_schema_of_another_version_is_noted(examine, empty_database, rea
 
 
 async def test_missing_rights_are_found(examine, migrated_database):
-    """Rights on the tables, and the right to make some."""
+    """A role needs rights on the tables, and the right to create tables."""
     run_sql(migrated_database, "CREATE ROLE clerk LOGIN")
     clerk = migrated_database.replace("user=solisync", "user=clerk")
     try:
@@ -279,15 +277,15 @@ async def test_missing_rights_are_found(examine, migrated_database):
     [(0, "ok", "agree"), (1.9, "ok", "agree"), (2.1, "wrong", "2.1 s ahead of"), (-9, "wrong", "behind")],
 )
 def test_clocks_that_differ_are_found(seconds, level, says):
-    """By more than two seconds, beyond what asking has taken."""
+    """The clocks differ by more than two seconds, not counting the time of the query."""
     asking = timedelta(seconds=0.5)
     ahead = timedelta(seconds=seconds)
     finding = database_checks.clock(ahead, -ahead - asking)
     assert (finding.level, says in finding.text) == (level, True)
 
 
-def test_the_command_ends_with_1_when_something_is_wrong(shared_dsn):
-    """What is wrong stands in the list; that there is something, on standard error."""
+def test_doctor_exits_with_1_on_errors(shared_dsn):
+    """Standard output has the list; standard error reports that there are errors."""
     environ = {"DATABASE_URL": shared_dsn, "SOLISYNC_LISTEN": f"tcp:{free_port()}"}
     assert run(*SOLISYNC, "doctor", **environ).status == 0
     done = run(*SOLISYNC, "doctor", SOLISYNC_LISTENING="tcp:1", **environ)
@@ -300,7 +298,7 @@ def name_of(dsn):
 
 
 async def test_too_few_files_for_streams_are_found(examine, shared_dsn, monkeypatch):
-    """Each stream may take two; without streams nothing is said of them."""
+    """A stream may take two file descriptors. A service without streams gets no such finding."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (512, 2_512))
     found = await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_STREAMS="1001")
     assert "2,512 open files are enough for 1,000 streams, not for 1,001" in found["note", "streams"]
@@ -309,8 +307,7 @@ async def test_too_few_files_for_streams_are_found(examine, shared_dsn, monkeypa
     assert not [subject for _, subject in found if subject == "streams"]
 
 
-async def test_a_bus_that_leads_nowhere_is_found(examine, shared_dsn):
-    """SOLISYNC_BUS_DATABASE_URL is tried, too."""
+async def test_unreachable_bus_database_is_found(examine, shared_dsn):
     found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL="host=127.0.0.1 port=1 dbname=none")
     assert "can't notify each other" in found["wrong", "bus"]
     assert ("ok", "bus") in await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL=shared_dsn)

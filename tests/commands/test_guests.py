@@ -1,4 +1,4 @@
-"""What operators see of guests, and do to them: docs/administration.md "Players"."""
+"""What operators see of guests, and commands about guests: docs/administration.md "Players"."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def guest(server):
 
 @pytest.mark.parametrize("order", ["name", "registered"])
 async def test_list_of_guests_has_no_players(administrate, server, guest, order):
-    """And the list of players has both."""
+    """The list of players has both."""
     await server.player("ann")
     name = await guest()
     listed = []
@@ -32,23 +32,22 @@ async def test_list_of_guests_has_no_players(administrate, server, guest, order)
 
 
 async def test_guests_are_counted_apart(administrate, server, guest):
-    """The status has the number of players without guests."""
+    """The number of players in the status doesn't include guests."""
     await server.player("ann")
     await guest()
     status = (await administrate("status", "--json")).json
     assert (status["players"], status["guests"]) == (1, 1)
 
 
-async def test_facts_of_a_player_say_whether_it_is_a_guest(administrate, server, guest):
-    """As a fact of its own."""
+async def test_facts_of_a_player_show_whether_it_is_a_guest(administrate, server, guest):
     await server.player("ann")
     shown = [(await administrate("users", "show", name, "--json")).json["guest"] for name in ("ann", await guest())]
     assert shown == [False, True]
 
 
 @pytest.mark.parametrize("words", [("users", "suspend"), ("sessions", "revoke")], ids=" ".join)
-async def test_end_of_a_guests_sessions_is_announced(administrate, server, guest, words):
-    """A guest has no password to come back with; a player gets no warning."""
+async def test_ending_the_sessions_of_a_guest_prints_a_warning(administrate, server, guest, words):
+    """A guest has no password to log in again; for a player there is no warning."""
     await server.player("ann")
     name = await guest()
     assert WARNING.format(name) in " ".join((await administrate(*words, name, "--yes")).progress)

@@ -18,7 +18,7 @@ async def happened(server, event, client="192.0.2.1", *, name="ann", hours=0, ti
 
 
 async def test_a_history_has_events_and_acts(administrate, server):
-    """The last first, up to the limit; of an act who did it and why, of an event where it came from."""
+    """The newest come first, up to the limit. An act shows the admin and the reason, an event the client."""
     await server.player("ann")
     await server.player("bob")
     await happened(server, "login", hours=2)
@@ -40,8 +40,8 @@ async def test_a_history_has_events_and_acts(administrate, server):
     await administrate("users", "history", "ann", fails=NotFound)
 
 
-async def test_players_are_found_by_an_address(administrate, server, monkeypatch):
-    """Any of the same /64; who was there last comes first."""
+async def test_players_are_found_by_address(administrate, server, monkeypatch):
+    """Addresses of the same /64 match; the player seen last comes first."""
     for name, hours in (("ann", 5), ("bob", 1), ("cyd", 0)):
         await server.player(name)
         await happened(server, "login", "2001:db8:1:2::/64" if name != "cyd" else "192.0.2.9", name=name, hours=hours)
@@ -55,8 +55,8 @@ async def test_players_are_found_by_an_address(administrate, server, monkeypatch
     await administrate("users", "find", "nowhere", "--address", fails=FatalError)
 
 
-async def test_a_link_lets_the_player_set_a_password(administrate, server):
-    """Once, within an hour; a newer link takes the place of a former one, and the old password holds meanwhile."""
+async def test_reset_link_lets_the_player_set_a_password(administrate, server):
+    """A link works once, within an hour. A newer link replaces it; until it is used, the old password works."""
     client = await server.player("ann")
     codes = (await client.make_recovery_codes(PASSWORD)).codes
     former, made = [(await administrate("users", "link", "ann", "--json")).json for _ in range(2)]
@@ -71,8 +71,8 @@ async def test_a_link_lets_the_player_set_a_password(administrate, server):
     assert await refused(server.client().recover("ann", codes[0], NEW)) == (401, "invalid credentials")
 
 
-async def test_a_link_is_recorded_without_its_token(administrate, server):
-    """Who made it and why; only the digest is stored anywhere."""
+async def test_reset_link_is_recorded_without_its_token(administrate, server):
+    """The record has the admin and the reason; the database has only the digest."""
     await server.player("ann")
     shown = await administrate("users", "link", "ann", "--reason", "request")
     link, about = shown.lines
@@ -84,8 +84,8 @@ async def test_a_link_is_recorded_without_its_token(administrate, server):
     assert link.partition("#")[2] not in stored + str(server.sql("SELECT reset_tokens::text FROM reset_tokens"))
 
 
-async def test_locking_out_leaves_nothing_but_the_link(administrate, server):
-    """The password, sessions, access tokens and recovery codes end at once; the player comes back by the link."""
+async def test_lock_out_leaves_only_the_reset_link(administrate, server):
+    """The password, sessions, access tokens and recovery codes end immediately."""
     client = await server.player("ann")
     access, codes = client.tokens.access_token, (await client.make_recovery_codes(PASSWORD)).codes
     made = (await administrate("users", "link", "ann", "--lock-out", "--json")).json

@@ -1,4 +1,4 @@
-"""`solisync leaderboard` and `solisync replays`: taking something out of the lists that everybody sees."""
+"""`solisync leaderboard` and `solisync replays`: removing entries and replays from public lists."""
 
 from uuid import uuid4
 
@@ -16,8 +16,8 @@ def entry(server):
     return server.sql("SELECT visible, best_score FROM leaderboard")
 
 
-async def test_a_hidden_entry_keeps_its_bests_and_improves(administrate, server):
-    """Hidden twice and shown twice, it is the same entry, with what was achieved meanwhile."""
+async def test_hidden_entry_keeps_its_bests_and_improves(administrate, server):
+    """Hiding and showing twice keeps the entry, with the bests achieved while it was hidden."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     await ann.upload_replay(REPLAY % 10)
@@ -34,8 +34,8 @@ async def test_a_hidden_entry_keeps_its_bests_and_improves(administrate, server)
 
 
 @pytest.mark.parametrize("verb", ["hide", "show"])
-async def test_who_never_opted_in_has_no_entry(administrate, server, verb):
-    """There is nothing to hide, and nobody is shown who never wanted to be."""
+async def test_player_without_opt_in_has_no_entry_to_hide(administrate, server, verb):
+    """Showing doesn't opt the player in."""
     await server.player("ann")
     with pytest.raises(NotFound, match="'ann' has no entry on the leaderboard"):
         await administrate("leaderboard", verb, "ann")
@@ -43,7 +43,7 @@ async def test_who_never_opted_in_has_no_entry(administrate, server, verb):
 
 
 async def test_deleted_replays_are_gone_and_bests_stay(administrate, server):
-    """The service no longer finds them; others, and the entry that they have improved, are as before."""
+    """The service no longer finds them; other replays, and the entry that they improved, stay."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     first, second, third = [await ann.upload_replay(REPLAY % score) for score in (10, 30, 20)]
@@ -55,8 +55,8 @@ async def test_deleted_replays_are_gone_and_bests_stay(administrate, server):
     assert entry(server) == [(True, 30)]
 
 
-async def test_replays_that_do_not_exist_are_named(administrate, server):
-    """Those that do are deleted all the same."""
+async def test_missing_replays_are_named(administrate, server):
+    """The command deletes the others."""
     ann = await server.player("ann")
     replay_id, missing = await ann.upload_replay(REPLAY % 10), str(uuid4())
     with pytest.raises(NotFound, match=f"^no such replay: {missing}, nonsense$"):

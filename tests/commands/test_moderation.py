@@ -1,4 +1,4 @@
-"""Commands that keep players from something: `users suspend`, `lock`, `find`, `avatars`, `replays unlist`, `acts`."""
+"""Moderation commands: `users suspend`, `lock`, `find`, `avatars`, `replays unlist`, `acts`."""
 
 import json
 from argparse import ArgumentTypeError
@@ -18,8 +18,8 @@ from tests.harness.payloads import replay
 from tests.harness.service import refused
 
 
-async def test_suspending_says_until_when_and_is_undone(administrate, server):
-    """The sentence and the facts; the player can't log in, and can again."""
+async def test_suspension_shows_its_end_and_is_undone(administrate, server):
+    """The player can't log in until the suspension is lifted."""
     ann = await server.player("ann")
     done = await administrate("users", "suspend", "ann", "--until", "2199-05-01", "--message", "stop")
     assert done == "'ann' is suspended until 2199-05-01 00:00:00 UTC\n"
@@ -32,8 +32,7 @@ async def test_suspending_says_until_when_and_is_undone(administrate, server):
     await ann.login("ann", PASSWORD)
 
 
-async def test_of_several_players_those_who_exist_are_suspended(administrate, server):
-    """The others are named in the error."""
+async def test_suspending_several_players_names_the_missing_ones(administrate, server):
     for name in ("ann", "bob"):
         await server.player(name)
     done = await administrate("users", "suspend", "ann", "nobody", "bob", "--yes", "--json", fails=NotFound)
@@ -41,38 +40,37 @@ async def test_of_several_players_those_who_exist_are_suspended(administrate, se
     assert server.sql("SELECT count(*) FROM suspensions") == [(2,)]
 
 
-def test_several_players_are_not_suspended_by_accident(capsys):
-    """Without a terminal, --yes is needed for several, as for whatever can't be undone."""
+def test_suspending_several_players_needs_yes_without_a_terminal(capsys):
+    """Every command that can't be undone needs --yes."""
     with pytest.raises(SystemExit, match="2"):
         main(["users", "suspend", "ann", "bob"])
     assert "say --yes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("message", ["", " ", "x" * 201, "a\x1bb"])
-async def test_a_message_has_bounds(administrate, server, message):
-    """It is not empty, has 200 characters at most, and no control characters."""
+async def test_suspension_message_has_bounds(administrate, server, message):
+    """A message has 1 to 200 characters and no control characters."""
     await server.player("ann")
     await administrate("users", "suspend", "ann", "--message", message, fails=BadRequest)
     assert server.sql("SELECT count(*) FROM suspensions") == [(0,)]
 
 
 @pytest.mark.parametrize("text", ["2020-01-01", "0d", "yesterday", "soon", "2199-13-01", ""])
-def test_a_suspension_ends_in_the_future(text):
-    """Anything else is a usage error."""
+def test_suspension_must_end_in_the_future(text):
+    """A past time is a usage error."""
     with pytest.raises(ArgumentTypeError):
         time_to_come(text)
 
 
-def test_a_suspension_may_be_given_by_its_length():
-    """Minutes, hours, days and weeks, from now on."""
+def test_suspension_may_be_given_by_its_length():
+    """The units are minutes, hours, days and weeks."""
     now = datetime.now(UTC)
     spans = {"30m": timedelta(minutes=30), "12h": timedelta(hours=12), "7d": timedelta(days=7), "2w": timedelta(14)}
     for text, span in spans.items():
         assert timedelta() <= time_to_come(text) - now - span < timedelta(minutes=1)
 
 
-async def test_an_entry_is_renamed_and_hidden_for_good(administrate, server):
-    """A new name, a hidden entry and a lock, until `users unlock`."""
+async def test_lock_renames_and_hides_an_entry_until_unlock(administrate, server):
     ann = await server.player("ann")
     await administrate("leaderboard", "name", "ann", "A player", fails=NotFound)
     await ann.opt_in("Rude")
@@ -90,8 +88,8 @@ async def test_an_entry_is_renamed_and_hidden_for_good(administrate, server):
     await ann.opt_in("Polite")
 
 
-async def test_an_avatar_is_taken_away(administrate, server):
-    """Once; the second time there is none."""
+async def test_avatar_is_removed_once(administrate, server):
+    """A second removal finds no avatar."""
     ann = await server.player("ann")
     await ann.upload_avatar(PIXEL, "image/png")
     assert await administrate("avatars", "remove", "ann") == "the avatar of 'ann' is gone\n"
@@ -99,8 +97,8 @@ async def test_an_avatar_is_taken_away(administrate, server):
     assert (await ann.me()).avatar_url is None
 
 
-async def test_replays_are_unlisted_and_listed_again(administrate, server):
-    """What is held is not listed by its player, and found by --held."""
+async def test_held_replays_are_unlisted_until_listed_again(administrate, server):
+    """A player can't list a held replay; --held finds it."""
     ann = await server.player("ann")
     first, second = [await ann.upload_replay(replay(moves=number)) for number in range(2)]
     assert await administrate("replays", "unlist", first, first) == "1 replay not listed now\n"
@@ -115,8 +113,8 @@ async def test_replays_are_unlisted_and_listed_again(administrate, server):
     await administrate("replays", "unlist", nobody, "nonsense", fails=NotFound)
 
 
-async def test_what_a_player_has_hidden_stays_hidden(administrate, server):
-    """Before it was held, or meanwhile: listing it again lets the player decide, and lists nothing by itself."""
+async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administrate, server):
+    """A player may hide a replay before or while it is held. After its release the player decides."""
     ann = await server.player("ann")
     before, meanwhile, shown = ids = [await ann.upload_replay(replay(moves=number)) for number in range(3)]
     await ann.set_listed(before, False)
@@ -132,7 +130,7 @@ async def test_what_a_player_has_hidden_stays_hidden(administrate, server):
 
 
 async def test_replays_are_listed_newest_first_by_verdict(administrate, server):
-    """--verdict and --limit narrow the list; --top is a list of its own."""
+    """--verdict and --limit narrow the list; --top is a separate list."""
     me = await (await server.player("ann")).me()
     refuted = verified(server.dsn, me.id, 100, status="refuted")
     proved = verified(server.dsn, me.id, 200, received_at=datetime.now(UTC))
@@ -144,8 +142,8 @@ async def test_replays_are_listed_newest_first_by_verdict(administrate, server):
     await administrate("replays", "list", "--top", "--held", fails=FatalError)
 
 
-async def test_claims_that_nothing_proves_are_listed(administrate, server):
-    """Of the leaderboard's first hundred, with the newest replay that claims the score, if there is one."""
+async def test_unproven_leaderboard_scores_are_listed(administrate, server):
+    """The list covers the first hundred entries, each with the newest replay that claims the score, if any."""
     ids = {}
     for name, score in {"honest": 700, "liar": 650, "pusher": 600}.items():
         client = await server.player(name)
@@ -159,8 +157,8 @@ async def test_claims_that_nothing_proves_are_listed(administrate, server):
     assert found == {"liar": (ids["liar"], "refuted"), "pusher": (None, None)}
 
 
-async def test_the_same_game_of_another_player_is_shown(administrate, server):
-    """Equal moves on the board of one deal; a player's own second upload is none, nor is another game."""
+async def test_copied_game_of_another_player_is_shown(administrate, server):
+    """A copy has equal moves on the same deal. Another upload by the same player isn't one, nor is another game."""
     ids = []
     for name in ("ann", "thief", "other"):
         client = await server.player(name)
@@ -175,7 +173,7 @@ async def test_the_same_game_of_another_player_is_shown(administrate, server):
 
 
 async def test_acts_are_listed_newest_first(administrate, server):
-    """Who, what, to whom, why; narrowed by player, kind and actor."""
+    """A line has the admin, the act, the player and the reason; options narrow the list by player, kind and admin."""
     for name in ("ann", "bob"):
         await server.player(name)
     environ = {"SUDO_USER": "operator_1"}
@@ -227,8 +225,8 @@ def named(server):
         (["of hearts", "--display-name"], ["ANNE"]),
     ],
 )
-async def test_players_are_found_whatever_the_case(administrate, named, monkeypatch, words, expected):
-    """By the beginning of the username, a part of it, or a part of the name on the leaderboard."""
+async def test_players_are_found_in_any_case(administrate, named, monkeypatch, words, expected):
+    """The search takes the beginning or a part of the username, or a part of the display name."""
     monkeypatch.setattr(players, "PAGE", 2)
     named(Ann="A", anna_1="B", ANNE="The Queen of Hearts", joanne="queen", bob="C")
     done = await administrate("users", "find", *words, "--json")
@@ -236,8 +234,7 @@ async def test_players_are_found_whatever_the_case(administrate, named, monkeypa
     assert (found if len(words) == 1 else sorted(found, key=str.lower)) == expected
 
 
-async def test_a_player_is_found_by_id_and_shown_with_what_holds(administrate, server):
-    """Suspended, locked, or neither."""
+async def test_player_found_by_id_shows_suspension_and_lock(administrate, server):
     me = await (await server.player("ann")).me()
     await administrate("users", "suspend", "ann")
     record = (await administrate("users", "find", me.id, "--json")).json
@@ -248,8 +245,8 @@ async def test_a_player_is_found_by_id_and_shown_with_what_holds(administrate, s
     await administrate("users", "find", " ", fails=FatalError)
 
 
-async def test_a_list_that_is_cut_says_so(administrate, named, monkeypatch):
-    """When there are more players than are listed, and when there was no time to look at all."""
+async def test_truncated_list_is_marked(administrate, named, monkeypatch):
+    """A list is cut when there are too many players, or when the time for the search is over."""
     monkeypatch.setattr(find_command, "MOST", 2)
     named(ann1="a", ann2="b", ann3="c")
     done = await administrate("users", "find", "ann")

@@ -1,4 +1,4 @@
-"""What commands write: nothing that a terminal obeys, and nothing that a program can't read."""
+"""Output of commands: no control sequences for terminals, and data that programs can read."""
 
 import io
 import json
@@ -32,8 +32,8 @@ class Terminal(io.StringIO):
 
 
 @given(texts())
-def test_text_for_people_is_printable(text):
-    """Whatever it was, it is one line without a character that a terminal obeys; and plain text is as it was."""
+def test_text_for_people_is_one_printable_line(text):
+    """Control characters are escaped; plain text is unchanged."""
     assert harmless(text).isprintable()
     assert shown(text).isprintable()
     if text.isprintable():
@@ -42,8 +42,8 @@ def test_text_for_people_is_printable(text):
 
 @costly(100)
 @given(JSON)
-def test_json_on_a_terminal_is_ascii_and_the_same(value):
-    """Every spelling of it, also with characters that JSON needn't escape, and with white space between."""
+def test_json_on_a_terminal_is_equivalent_ascii(value):
+    """The escapes cover characters that JSON needn't escape, and white space between values."""
     stream = Terminal()
     for raw in (json.dumps(value, ensure_ascii=False), json.dumps(value, ensure_ascii=False, indent="\r\t")):
         stream.seek(0)
@@ -57,16 +57,15 @@ def test_json_on_a_terminal_is_ascii_and_the_same(value):
 
 @costly(100)
 @given(JSON)
-def test_json_that_is_piped_on_is_as_it_was(value):
-    """To the byte."""
+def test_piped_json_is_unchanged_to_the_byte(value):
     stream = io.StringIO()
     raw = json.dumps(value, ensure_ascii=False, indent=1)
     Output(stream, json=True).raw(raw)
     assert stream.getvalue() == raw
 
 
-def test_a_table_has_its_columns_in_line():
-    """Under headings, to the left or right; fields without a column are for programs."""
+def test_table_columns_line_up():
+    """Columns have headings, left or right; only programs get the fields without a column."""
     stream = io.StringIO()
     write = Output(stream, json=False).table((Column("name", 6), Column("count", 5, right=True)))
     write({"name": "ann", "count": 7, "more": "x"})
@@ -77,13 +76,13 @@ def test_a_table_has_its_columns_in_line():
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (2**20, "1.0 MiB"), (2**40, "1024.0 GiB")]
 )
-def test_bytes_have_a_unit(count, text):
-    """From bytes to GiB."""
+def test_sizes_have_a_unit(count, text):
+    """The units go from bytes to GiB."""
     assert bytes_shown(count) == text
 
 
-def test_progress_is_for_terminals_and_for_those_who_ask():
-    """On a terminal it stays in one line, which it leaves at the end."""
+def test_progress_is_shown_on_terminals_or_with_the_option():
+    """On a terminal, progress stays on one line."""
     silent, asked, terminal = io.StringIO(), io.StringIO(), Terminal()
     for stream, wanted in ((silent, False), (asked, True), (terminal, False)):
         progress = ProgressLine(stream, wanted=wanted)
@@ -102,8 +101,8 @@ def test_progress_is_for_terminals_and_for_those_who_ask():
 @pytest.mark.parametrize(
     "words", [["users", "delete", "ann"], ["sessions", "revoke", "--everyone"], ["replays", "delete", "x"]]
 )
-def test_nothing_is_destroyed_without_asking(server, words):
-    """Where there is nobody to ask it is a usage error, said before anything is looked at."""
+def test_destructive_command_needs_yes_without_a_terminal(server, words):
+    """The usage error comes before the command looks at anything."""
     done = run(*SOLISYNC, *words, stdin=b"y\n", DATABASE_URL=server.dsn)
     assert (done.status, done.out) == (2, [])
     assert done.err == ["solisync: this destroys something and there is nobody to ask: say --yes"]
@@ -112,8 +111,8 @@ def test_nothing_is_destroyed_without_asking(server, words):
 @pytest.mark.parametrize(
     ("answer", "status"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1), (b"\x04", 1), (b"\x03", 1)], ids=repr
 )
-async def test_a_terminal_is_asked(server, launch, answer, status):
-    """Only yes is yes; no, nothing, the end of input and Ctrl-C change nothing."""
+async def test_destructive_command_asks_on_a_terminal(server, launch, answer, status):
+    """Any answer but yes, the end of input and Ctrl-C change nothing."""
     await server.player("ann")
     question = "Delete 'ann' and all their data? [y/N] "
     with terminal() as (ours, theirs):
@@ -127,8 +126,8 @@ async def test_a_terminal_is_asked(server, launch, answer, status):
     assert server.sql("SELECT count(*) FROM users") == [(status,)]
 
 
-def test_what_fails_is_one_line(server):
-    """Exit 1; a name is escaped here too, and a full disk is no traceback."""
+def test_failure_is_one_line(server):
+    """The exit status is 1. Names are escaped in errors too, and a full disk causes no traceback."""
     done = run(*SOLISYNC, "users", "show", "no\x1b[31m\nbody", DATABASE_URL=server.dsn)
     assert (done.status, done.out, done.err) == (1, [], ["user 'no\\x1b[31m body' not found"])
     with open("/dev/full", "wb") as full, tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as err:
@@ -139,8 +138,7 @@ def test_what_fails_is_one_line(server):
         assert err.read() == b"solisync: No space left on device\n"
 
 
-def test_names_come_out_in_utf_8_whatever_the_locale(server):
-    """A terminal's settings don't decide whether a list can be written."""
+def test_names_are_written_in_utf_8_in_any_locale(server):
     server.sql("INSERT INTO users VALUES (gen_random_uuid(), 'J\u00fcrgen', 'x', now())")
     done = run(*SOLISYNC, "users", "list", DATABASE_URL=server.dsn, PYTHONIOENCODING="ascii")
     assert done.status == 0
@@ -148,8 +146,8 @@ def test_names_come_out_in_utf_8_whatever_the_locale(server):
 
 
 @pytest.mark.parametrize("words", [["users", "delete", "ann", "--yes"], ["users", "show", "ann"]])
-async def test_an_interrupted_command_says_so_and_changes_nothing(server, launch, words):
-    """Ctrl-C ends it in one line; a change that has begun is given its time, here until it gives up waiting."""
+async def test_interrupted_command_ends_in_one_line(server, launch, words):
+    """Ctrl-C changes nothing; a change that has begun gets its time, here until it gives up waiting."""
     await server.player("ann")
     with closing(connect(server.dsn)) as blocking, blocking.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
@@ -162,13 +160,13 @@ async def test_an_interrupted_command_says_so_and_changes_nothing(server, launch
 
 @pytest.mark.parametrize("command", ["solisync users delete ann", "solisync-reset-password ann"])
 def test_command_without_standard_input_changes_nothing(server, command):
-    """A closed standard input is an empty one: one line, and no traceback."""
+    """A closed standard input counts as empty: the command prints one line, without a traceback."""
     done = run("sh", "-c", f"exec {BIN}/{command} <&-", DATABASE_URL=server.dsn)
     assert done.status != 0
     assert len(done.err) == 1
 
 
 def test_command_without_any_standard_stream_works(server):
-    """Closed standard streams are no reason to fail, and their numbers go to no other file."""
+    """No other file gets the numbers of the closed streams."""
     done = run("sh", "-c", f"exec {BIN}/solisync users list <&- >&- 2>&-", DATABASE_URL=server.dsn)
     assert (done.status, done.out, done.err) == (0, [], [])

@@ -12,7 +12,7 @@ from tests.harness.payloads import replay
 
 
 def settle(server, replay_id, body):
-    """Store the verdict on a replay as a checker would."""
+    """Store a verdict on a replay as a checker would."""
     verdict = check(body)
     server.sql(
         "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine, undo_places)"
@@ -31,8 +31,8 @@ def settle(server, replay_id, body):
     server.sql("DELETE FROM replay_checks")
 
 
-async def test_a_replay_is_shown_with_its_verdict_and_drawn(administrate, server):
-    """The deal, or every board of the game, undos included; in JSON the facts alone."""
+async def test_replay_is_shown_with_its_verdict_and_boards(administrate, server):
+    """Text draws the deal or every board, undos included; JSON has only the facts."""
     body = encoded(game(undo=True))
     replay_id = await upload(server, await server.player("ann"), body)
     assert (await administrate("replays", "show", replay_id, "--json")).json["status"] == "pending"
@@ -52,8 +52,8 @@ async def test_a_replay_is_shown_with_its_verdict_and_drawn(administrate, server
     assert set(foundations) == {"K♣", "K♦", "K♥", "K♠"}
 
 
-async def test_what_can_not_be_drawn_is_shown_all_the_same(administrate, server):
-    """A replay with moves that are none; and there is no such thing as a replay without an id."""
+async def test_unreadable_replay_is_shown_without_boards(administrate, server):
+    """An id without a replay is an error."""
     replay_id = await upload(server, await server.player("ann"), replay())
     assert "pending" in await administrate("replays", "show", replay_id)
     for missing in (str(uuid4()), "nonsense"):
@@ -61,8 +61,8 @@ async def test_what_can_not_be_drawn_is_shown_all_the_same(administrate, server)
             await administrate("replays", "show", missing)
 
 
-async def test_given_replays_are_checked_soon(administrate, server):
-    """Those without a verdict, and with --again the others too; what doesn't exist is named."""
+async def test_given_replays_are_queued_for_a_check(administrate, server):
+    """Without --again only replays without a verdict are queued; missing replays are named."""
     ann = await server.player("ann")
     body = encoded(game())
     first, second = await upload(server, ann, body), await upload(server, ann, body)
@@ -76,8 +76,8 @@ async def test_given_replays_are_checked_soon(administrate, server):
     assert server.sql("SELECT status FROM verdicts") == [("verified",)]
 
 
-async def test_all_replays_are_checked_when_there_is_nothing_else(administrate, server):
-    """The sweep begins anew, with --again also for those that have a verdict by now."""
+async def test_checking_all_replays_restarts_the_backlog_sweep(administrate, server):
+    """With --again the sweep includes replays that have a verdict."""
     await administrate("replays", "check")
     position = "SELECT received_at = 'infinity', checked_before = '-infinity' FROM replay_sweep"
     assert server.sql(position) == [(True, True)]

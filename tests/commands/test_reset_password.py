@@ -1,7 +1,4 @@
-"""The reset script: at both doors, beside a running service and without one.
-
-Source: docs/operations.md "A player forgot their password".
-"""
+"""The reset of a password by its script and its subcommand, beside a running service and without one."""
 
 import json
 import threading
@@ -42,8 +39,8 @@ async def may_log_in(server, password, name="ann"):
 
 
 @each_door
-async def test_a_new_password_replaces_the_old_one_and_ends_all_sessions(server, door):
-    """Exit 0 and one line; the old password and the old refresh token are dead, others are not touched."""
+async def test_reset_replaces_the_password_and_ends_all_sessions(server, door):
+    """The command prints one line and exits with 0. Other players keep their sessions."""
     ann, bob = await server.player("ann"), await server.player("bob")
     done = reset(door, server)
     assert (done.status, done.err) == (0, [])
@@ -66,8 +63,8 @@ async def test_a_new_password_replaces_the_old_one_and_ends_all_sessions(server,
         ("ann", b"\xff" * 8 + b"\n", "the password is not UTF-8"),
     ],
 )
-async def test_a_refused_reset_changes_nothing(server, name, password, says):
-    """One line on standard error, exit 1, and the old password and session still work."""
+async def test_refused_reset_changes_nothing(server, name, password, says):
+    """The command prints one line on standard error and exits with 1."""
     ann = await server.player("ann")
     refused = reset(SCRIPT if name == "ann" else OPTION, server, name, password)
     assert (refused.status, refused.out, refused.err) == (1, [], [says])
@@ -76,7 +73,7 @@ async def test_a_refused_reset_changes_nothing(server, name, password, says):
 
 
 def test_usage_errors_exit_with_2():
-    """A missing or a second name is no reset."""
+    """A reset needs exactly one name."""
     for main, words in (
         (reset_password.main, []),
         (reset_password.main, ["a", "b"]),
@@ -90,31 +87,30 @@ def test_usage_errors_exit_with_2():
 @pytest.mark.parametrize(
     "given", [b"  spaced out\t \r\n", pytest.param(b"  spaced out\t ", marks=pytest.mark.long)], ids=repr
 )
-async def test_only_the_line_end_is_removed(server, given):
-    """White space of the password counts."""
+async def test_reset_strips_only_the_line_end(server, given):
+    """White space is part of the password."""
     await server.player("ann")
     assert reset(SCRIPT, server, password=given).status == 0
     assert await may_log_in(server, "  spaced out\t ")
 
 
 @pytest.mark.parametrize("length", [pytest.param(8, marks=pytest.mark.long), 1024])
-async def test_passwords_of_any_length_work(server, length):
-    """From 8 to 1024 bytes, and every byte counts, also beyond the 72 of bcrypt."""
+async def test_passwords_of_8_to_1024_bytes_work(server, length):
+    """Every byte counts, even beyond the 72 of bcrypt."""
     await server.player("ann")
     assert reset(SCRIPT, server, password=b"x" * length).status == 0
     assert await may_log_in(server, "x" * length)
     assert not await may_log_in(server, "x" * (length - 1) + "y")
 
 
-async def test_the_name_is_trimmed_as_at_login(server):
-    """Spaces around the name do not hide the player."""
+async def test_username_is_trimmed_as_at_login(server):
     await server.player("ann")
     assert reset(SCRIPT, server, " ann ").status == 0
     assert await may_log_in(server, NEW)
 
 
-async def test_no_signing_secret_is_looked_at(server):
-    """Neither a missing nor a broken JWT_SECRET, nor a wrong endpoint, keeps an operator from resetting."""
+async def test_reset_needs_no_signing_secret(server):
+    """A missing or broken JWT_SECRET, or a wrong endpoint, doesn't matter."""
     await server.player("ann")
     broken = {"JWT_SECRET": "short", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}
     assert reset(SCRIPT, server, **broken).status == 0
@@ -122,13 +118,13 @@ async def test_no_signing_secret_is_looked_at(server):
 
 
 def test_wrong_settings_are_named(server):
-    """A setting that the reset needs is checked as everywhere."""
+    """The command checks the settings that it needs."""
     refused = reset(SCRIPT, server, DATABASE_URL="nonsense", SOLISYNC_DATABASE_CONNECTIONS="0")
     assert (refused.status, refused.out, len(refused.err)) == (1, [], 2)
 
 
-async def test_it_works_on_the_embedded_database(reactor, launch, initialized, place):
-    """Beside the running service its server is used; without one, a server is started for the duration."""
+async def test_reset_works_on_the_embedded_database(reactor, launch, initialized, place):
+    """The command uses the server of a running service, or starts one while it runs."""
     initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, service.client())
@@ -147,8 +143,8 @@ async def test_it_works_on_the_embedded_database(reactor, launch, initialized, p
     service.stop()
 
 
-async def test_the_password_shows_nowhere(initialized, place):
-    """While the command and its children run, no process has the password in its arguments or environment."""
+async def test_no_process_shows_the_password(initialized, place):
+    """The arguments and environment of the command and its children don't contain it."""
     initialized(place)
     shown, over = [], threading.Event()
 
@@ -182,8 +178,8 @@ NEW_HERE = b"canary-4711 nobody else has this"
     [(NEW, 0, "password of 'ann' replaced"), (NEW + "!", 1, "the two passwords differ")],
     ids=["same", "different"],
 )
-async def test_a_terminal_is_asked_twice_without_echo(server, launch, second, status, says):
-    """On a terminal the password is typed twice, unseen, and both must be the same."""
+async def test_password_is_typed_twice_without_echo_on_a_terminal(server, launch, second, status, says):
+    """Two different passwords are refused."""
     await server.player("ann")
     with terminal() as (ours, theirs):
         command = launch(*SCRIPT, "ann", stdin=theirs, DATABASE_URL=server.dsn)
@@ -199,8 +195,8 @@ async def test_a_terminal_is_asked_twice_without_echo(server, launch, second, st
     assert await may_log_in(server, NEW if status == 0 else PASSWORD)
 
 
-def test_a_terminal_that_hangs_up_changes_nothing(server, launch):
-    """End of input instead of an answer is one line, not a traceback."""
+def test_end_of_input_on_a_terminal_changes_nothing(server, launch):
+    """The command prints one line, without a traceback."""
     with terminal() as (ours, theirs):
         command = launch(*SCRIPT, "ann", stdin=theirs, DATABASE_URL=server.dsn)
         wait_for(lambda: "New password: " in command.log)
@@ -209,8 +205,8 @@ def test_a_terminal_that_hangs_up_changes_nothing(server, launch):
     assert command.log.split("\n") == ["New password: nothing was changed", ""]
 
 
-def test_a_reset_makes_no_database(place):
-    """Where nobody has ever run the service there is nothing to reset: one line says so, and nothing is left behind."""
+def test_reset_creates_no_database(place):
+    """Without a database the command prints one line and leaves no file."""
     for directory in (place / "missing", place):
         outcome = run(*SCRIPT, "ann", "--data-dir", directory, stdin=b"new password\n")
         assert outcome.status == 1
@@ -222,8 +218,8 @@ def test_a_reset_makes_no_database(place):
     assert not (place / "postgresql").exists()
 
 
-def test_a_reset_is_in_the_audit_trail(server):
-    """With JSON logs, standard error gets a line that says whose password was reset; standard output stays the same."""
+def test_reset_is_in_the_audit_trail(server):
+    """With JSON logs, standard error has a line with the username; standard output doesn't change."""
     (user_id,) = server.sql(
         "INSERT INTO users (id, username, password_hash, created_at)"
         " VALUES (gen_random_uuid(), 'ann', 'none', now()) RETURNING id::text"

@@ -9,8 +9,8 @@ from solisync.errors import TransactionAborted
 from solisync.settings.settings import Settings
 
 
-async def test_a_command_waits_for_a_server_that_is_starting(reactor, initialized, place):
-    """While another process has the data directory, a connection that can't be made is tried again."""
+async def test_command_waits_for_a_server_that_is_starting(reactor, initialized, place):
+    """While another process holds the data directory, the command tries again to connect."""
     server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place / "data"))
     server.claim()
     settings = Settings.from_environ({"SOLISYNC_DATA_DIR": str(server.data_dir)})
@@ -27,8 +27,8 @@ async def test_a_command_waits_for_a_server_that_is_starting(reactor, initialize
         await server.stop()
 
 
-async def test_work_that_fails_is_not_taken_for_a_database_out_of_reach(reactor, shared_dsn):
-    """Only opening is tried again: an error of the work itself comes out as it is."""
+async def test_error_of_the_work_is_not_retried(reactor, shared_dsn):
+    """Only opening the database is tried again."""
     settings = Settings.from_environ({"DATABASE_URL": shared_dsn})
     with pytest.raises(TransactionAborted, match="deadlock"):
         async with running.database(settings, reactor):

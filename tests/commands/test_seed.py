@@ -11,8 +11,8 @@ from tests.harness.processes import run
 from tests.harness.service import refused, start
 
 
-async def test_made_up_players_are_players(reactor, migrated_database):
-    """They log in with the password, pull and push; they are on the leaderboard and have replays that can be read."""
+async def test_seeded_players_work_like_real_ones(reactor, migrated_database):
+    """They log in, pull and push; they have readable replays and an entry on the leaderboard."""
     words = ["seed", "--players=120", "--replays=60", "--password-stdin", "--json"]
     done = run(*SOLISYNC, *words, stdin=f"{PASSWORD}\n".encode(), DATABASE_URL=migrated_database)
     assert (done.status, done.err) == (0, [])
@@ -36,7 +36,7 @@ async def test_made_up_players_are_players(reactor, migrated_database):
 
 
 async def test_seed_refuses_a_database_with_players_of_its_own(administrate, server):
-    """More than one account that the command has not made needs --force; the numbers go on where they ended."""
+    """More than one account of another origin needs --force; numbering continues where it ended."""
     await server.player("ann")
     assert "seeded_1 to seeded_2" in await administrate("seed", "--players", 2)
     await server.player("bob")
@@ -54,7 +54,7 @@ async def test_seed_makes_200_players_by_default(administrate, server):
 
 
 async def test_two_seeds_at_the_same_time_make_all_their_players(administrate, server, reactor):
-    """Each run takes numbers that the other has not taken, and has replays of its own players."""
+    """No number is taken twice, and each run adds replays to its own players."""
     runs = await gather(2, lambda _: administrate("seed", "--players", 40, "--replays", 40), range(2))
     assert [run.startswith("made 40 players") for run in runs] == [True, True]
     assert server.sql("SELECT count(*) FROM users WHERE username LIKE 'seeded_%%'") == [(80,)]

@@ -1,4 +1,4 @@
-"""`solisync sessions`: lists them without what would let somebody in, and ends them for good."""
+"""`solisync sessions`: lists sessions without their tokens, and revokes them."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -27,8 +27,8 @@ def left(server):
     return server.sql("SELECT count(*) FROM refresh_tokens")[0][0]
 
 
-async def test_the_live_sessions_of_a_player_are_listed(administrate, server):
-    """Each with its times; no expired one, nobody else's, and nothing that would be good for a token."""
+async def test_live_sessions_of_a_player_are_listed(administrate, server):
+    """A line has the times of a session, and nothing from which a token could be made."""
     ann = await server.player("ann")
     await ann.login("ann", PASSWORD)
     await server.player("bob")
@@ -45,8 +45,8 @@ async def test_the_live_sessions_of_a_player_are_listed(administrate, server):
     assert (await administrate("sessions", "list", "ann")).lines[0].split()[:2] == ["ID", "BEGUN"]
 
 
-async def test_one_player_is_logged_out(administrate, server):
-    """Every session of that player ends, no other one does, and logging in again works."""
+async def test_all_sessions_of_one_player_are_revoked(administrate, server):
+    """Other players stay logged in; the player can log in again."""
     ann, bob = await server.player("ann"), await server.player("bob")
     other = await server.client().login("ann", PASSWORD)
     assert other
@@ -58,8 +58,8 @@ async def test_one_player_is_logged_out(administrate, server):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5])
-async def test_everybody_is_logged_out(administrate, server, monkeypatch, count):
-    """All sessions end, however many batches that takes, and all are counted."""
+async def test_sessions_of_all_players_are_revoked(administrate, server, monkeypatch, count):
+    """The command works in batches and counts every session."""
     monkeypatch.setattr(command, "BATCH", 2)
     server.sql("INSERT INTO users VALUES (%s, 'ann', 'x', now())", (str(uuid4()),))
     server.sql(
@@ -73,8 +73,8 @@ async def test_everybody_is_logged_out(administrate, server, monkeypatch, count)
 
 
 @pytest.mark.parametrize("words", [("sessions", "revoke", "--everyone", "--yes"), ("replays", "check")])
-async def test_why_it_was_done_to_everybody_is_in_the_audit_trail(administrate, server, words):
-    """With who did it; the record of acts is about single players."""
+async def test_revoking_all_sessions_is_in_the_audit_trail(administrate, server, words):
+    """The line has the operator and the reason, because the record of acts is about single players."""
     await server.player("ann")
     with capturedLogs() as logged:
         await administrate(*words, "--reason", "takeover", "--note", "a leaked secret")
@@ -85,8 +85,8 @@ async def test_why_it_was_done_to_everybody_is_in_the_audit_trail(administrate, 
 
 
 @pytest.mark.parametrize("whom", ["ann", "--everyone"])
-async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, server, reactor, whom):
-    """Revoking waits for it, and removes the token that it stored."""
+async def test_uncommitted_refresh_does_not_survive_revoking(administrate, server, reactor, whom):
+    """Revoking waits for the refresh, and removes the token that it stored."""
     await server.player("ann")
     ((user_id, jti),) = server.sql("SELECT user_id::text, jti::text FROM refresh_tokens")
     with closing(connect(server.dsn)) as refreshing, refreshing.cursor() as cursor:
@@ -105,7 +105,7 @@ async def test_a_refresh_that_is_yet_to_commit_does_not_survive(administrate, se
 
 
 async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, server, reactor, open_database):
-    """Players who refresh as fast as they can, through eight connections, are all out when it is done."""
+    """Players who refresh as fast as possible, through eight connections, are all logged out in the end."""
     players = [str(uuid4()) for _ in range(16)]
     tokens = {player: str(uuid4()) for player in players}
     now = datetime.now(UTC)
@@ -138,14 +138,14 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, se
 
 
 @pytest.mark.parametrize("words", [[], ["ann", "--everyone"]])
-def test_either_a_player_or_everyone(words):
+def test_sessions_need_either_a_player_or_all(words):
     """Neither and both are usage errors."""
     with pytest.raises(SystemExit, match="2"):
         main(["sessions", "revoke", "--yes", *words])
 
 
 async def test_streams_of_a_revoked_session_end(administrate, server, listen):
-    """A command tells the service what it has committed, and the service looks which sessions have ended."""
+    """The command notifies the service, which looks up the sessions that have ended."""
     ann, bob = await server.player(), await server.player("bob")
     streams = [await listen(server, client) for client in (ann, bob)]
     await administrate("sessions", "revoke", "ann")

@@ -1,4 +1,4 @@
-"""`solisync status`: what there is, without touching it."""
+"""`solisync status`: counts without changes."""
 
 import pytest
 
@@ -11,8 +11,7 @@ from tests.harness.postgres import run_sql
 LATEST = load_migrations()[-1].number
 
 
-async def test_everything_is_counted(administrate, server):
-    """Versions, the database, and what is in it."""
+async def test_status_counts_versions_and_rows(administrate, server):
     ann = await server.player("ann")
     await server.player("bob")
     await ann.opt_in("Ann")
@@ -37,8 +36,8 @@ async def test_everything_is_counted(administrate, server):
     assert "database bytes" in await administrate("status")
 
 
-async def test_the_queues_and_verdicts_of_replays_are_counted(administrate, server):
-    """Replays that wait for a check, by queue, how long the oldest upload has, and how many have which verdict."""
+async def test_status_counts_queued_replays_and_verdicts(administrate, server):
+    """The status has the length of each queue, the age of the oldest upload, and the number of each verdict."""
     ann = await server.player("ann")
     ids = [await ann.upload_replay(replay()) for _ in range(9)]
     server.sql("UPDATE replay_checks SET search = true WHERE replay_id = %s", (ids[1],))
@@ -65,8 +64,8 @@ async def test_the_queues_and_verdicts_of_replays_are_counted(administrate, serv
     assert status["longest_wait_seconds"] >= 3600
 
 
-async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, migrated_database):
-    """Those of all its processes to this database count, and not the command's own; without any, no service runs."""
+async def test_status_detects_a_service_by_its_connections(administrate, shared_nodes, migrated_database):
+    """The command's own connection doesn't count."""
     status = (await administrate("status", "--json", DATABASE_URL=migrated_database)).json
     assert (status["service_running"], status["service_connections"]) == (False, 0)
     status = (await administrate("status", "--json")).json
@@ -75,8 +74,8 @@ async def test_a_service_is_seen_by_its_connections(administrate, shared_nodes, 
 
 
 @pytest.mark.parametrize("applied", [0, *(each.number for each in load_migrations()[-2:-1])])
-async def test_an_older_schema_stays_as_it_is(administrate, empty_database, reactor, applied):
-    """status tells its number and counts nothing; what needs this version's schema refuses, and says what to do."""
+async def test_status_leaves_an_older_schema_unchanged(administrate, empty_database, reactor, applied):
+    """The status has the schema's number and no counts. Commands that need this schema refuse with the remedy."""
     if applied:
         await migrate(reactor, empty_database, [each for each in load_migrations() if each.number <= applied])
     tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
@@ -89,7 +88,7 @@ async def test_an_older_schema_stays_as_it_is(administrate, empty_database, reac
     assert run_sql(empty_database, tables) == before
 
 
-async def test_a_newer_schema_is_no_hindrance(administrate, migrated_database):
-    """In the middle of an upgrade an old node's commands still work."""
+async def test_commands_work_on_a_newer_schema(administrate, migrated_database):
+    """An old node's commands work during an upgrade."""
     run_sql(migrated_database, "INSERT INTO schema_migrations VALUES (9999, '9999_new.sql', '')")
     assert (await administrate("users", "list", "--json", DATABASE_URL=migrated_database)).records == []

@@ -39,7 +39,7 @@ def parser_of(words):
 
 
 def test_every_command_has_its_function():
-    """A coroutine function that takes a task, and no two commands have the same one."""
+    """Each function is a coroutine function that takes a task, and no two commands share one."""
     functions = [command.load() for command in COMMANDS]
     assert {inspect.iscoroutinefunction(function) for function in functions} == {True}
     assert {inspect.get_annotations(function)["task"] for function in functions} == {Task}
@@ -47,13 +47,12 @@ def test_every_command_has_its_function():
 
 
 def test_every_command_is_documented_and_no_other():
-    """A section for each."""
     assert [*sections()] == [command.words for command in COMMANDS]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
 def test_arguments_and_options_are_documented_and_no_others(command):
-    """In the heading and in the section's table; that it asks, in its text."""
+    """The heading has the arguments, the table the options; the text mentions the confirmation."""
     parser = parser_of(command.words)
     real = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     arguments, options, text = sections()[command.words]
@@ -67,7 +66,7 @@ def test_arguments_and_options_are_documented_and_no_others(command):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
 def test_every_command_has_help(command, capsys, monkeypatch):
-    """Exit 0, and what it does in a sentence."""
+    """Help exits with 0 and describes the command in a sentence."""
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit, match="0"):
         main([*command.words.split(), "--help"])
@@ -97,15 +96,15 @@ def test_every_command_has_help(command, capsys, monkeypatch):
     ],
     ids=" ".join,
 )
-def test_a_wrong_command_exits_with_2(words, capsys):
-    """With the usage, and before anything is done."""
+def test_wrong_command_exits_with_2(words, capsys):
+    """The usage is printed, and nothing is done."""
     with pytest.raises(SystemExit, match="2"):
         main(words)
     assert capsys.readouterr().err.startswith("usage: solisync")
 
 
-def test_which_database_may_stand_before_or_behind_the_command(place):
-    """The option behind the command wins."""
+def test_database_option_works_before_and_after_the_command(place):
+    """The option after the command wins."""
     for words, wanted in (
         (["--data-dir", "before", "status"], "before"),
         (["status", "--data-dir", "behind"], "behind"),
@@ -119,18 +118,18 @@ def test_which_database_may_stand_before_or_behind_the_command(place):
 
 
 def test_wrong_settings_are_one_line_each(place):
-    """As everywhere; and no JWT_SECRET is needed."""
+    """Commands need no JWT_SECRET."""
     done = run(*SOLISYNC, "status", DATABASE_URL="nonsense", SOLISYNC_DATABASE_CONNECTIONS="0", JWT_SECRET="short")
     assert (done.status, done.out, len(done.err)) == (1, [], 2)
 
 
-def test_nouns_have_commands():
-    """No noun without a verb, and none that is missing."""
+def test_every_resource_has_commands():
+    """No resource lacks a verb, and the table lacks no resource."""
     assert {command.words.split()[0] for command in COMMANDS if " " in command.words} == set(table.NOUNS)
 
 
 def parsers_below(parser):
-    """All parsers of subcommands, with the help texts that list them."""
+    """Yield all parsers of subcommands, with the help texts that list them."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             listed = {choice.dest: choice.help for choice in action._choices_actions}
@@ -140,7 +139,7 @@ def parsers_below(parser):
 
 
 def test_descriptions_keep_the_capitals_of_the_help():
-    """The page of a command has its help text as a sentence, in which names and abbreviations stay as they are."""
+    """The page of a command has its help text as a sentence; names and abbreviations keep their capitals."""
     for name, text, parser in parsers_below(command_parser()):
         if parser.description is not None:
             assert parser.description == f"{text[0].upper()}{text[1:]}.", name

@@ -1,4 +1,4 @@
-"""`solisync users`: what it shows, and that it changes no more than it says."""
+"""`solisync users`: its lists and facts, and changes that affect only the named player."""
 
 import json
 import re
@@ -34,14 +34,14 @@ def names(done):
 
 
 async def report(client, name, event_type="game_end"):
-    """Let a game report one event about this player."""
+    """Report one event about this player, as a game does."""
     event = AnalyticsEvent(id=str(uuid4()), event_type=event_type, client_time=datetime.now(UTC))
     receipt = await client.report(Batch(session_id="s1", user_id=name, events=[event]))
     assert receipt.accepted == 1
 
 
 def named(server):
-    """The names that events still have, and how many events have none."""
+    """Return the names that events still have, and the number of events without a name."""
     rows = server.sql("SELECT name FROM analytics_events LEFT JOIN analytics_names n ON n.id = name_id ORDER BY name")
     return [name for (name,) in rows]
 
@@ -57,8 +57,8 @@ def fill(server):
     return fill
 
 
-async def test_the_newest_players_can_be_listed(administrate, fill, server):
-    """--since takes those who registered at that time or later, and works with the other options."""
+async def test_since_lists_recently_registered_players(administrate, fill, server):
+    """--since works with the other options."""
     fill("ann", "anton", "bob")
     server.sql("UPDATE users SET created_at = '2026-11-20T12:00:00Z' WHERE username <> 'ann'")
     server.sql("UPDATE users SET created_at = '2026-11-20T11:59:59.999999Z' WHERE username = 'ann'")
@@ -69,8 +69,8 @@ async def test_the_newest_players_can_be_listed(administrate, fill, server):
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
-async def test_the_list_is_complete_whatever_the_page(reactor, server, fill, page):
-    """Every player is listed once, by name, however many pages that takes."""
+async def test_list_is_complete_at_any_page_size(reactor, server, fill, page):
+    """Each player is listed once, by name."""
     everybody = ["Zoe", "ann", "ann_", "annA", "bob", "z" * 32]
     fill(*everybody)
     with closing(await open_connection(reactor, server.dsn)) as connection:
@@ -80,8 +80,7 @@ async def test_the_list_is_complete_whatever_the_page(reactor, server, fill, pag
             assert listed == sorted(name for name in everybody if name.startswith(prefix))
 
 
-async def test_a_limit_may_be_larger_than_a_page(administrate, server):
-    """The list goes on over as many pages as it needs, and ends within one."""
+async def test_limit_may_be_larger_than_a_page(administrate, server):
     server.sql(
         "INSERT INTO users SELECT gen_random_uuid(), 'player' || n, 'canary-hash', now() FROM generate_series(1, %s) n",
         (PAGE + 2,),
@@ -102,14 +101,13 @@ async def test_a_limit_may_be_larger_than_a_page(administrate, server):
         (["--name", "ann", "--limit", "3"], ["ann", "annA", "ann_"]),
     ],
 )
-async def test_the_list_can_be_narrowed(administrate, fill, words, expected):
-    """--name takes those that begin so, --limit the first of them."""
+async def test_list_is_narrowed_by_name_and_limit(administrate, fill, words, expected):
+    """--name takes the beginning of a name."""
     fill("Zoe", "ann", "ann_", "annA", "annz", "bob")
     assert names(await administrate("users", "list", "--json", *words)) == expected
 
 
-async def test_people_get_a_table(administrate, fill):
-    """Columns line up under their headings."""
+async def test_list_is_a_table_with_headings(administrate, fill):
     fill("ann", "x" * 32)
     lines = (await administrate("users", "list")).lines
     assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "USED", "AT", "BYTES", "AVATAR"]
@@ -119,7 +117,7 @@ async def test_people_get_a_table(administrate, fill):
 
 @pytest.fixture
 def four(server):
-    """ann, bob, cid and dan: registered in that order; bob was here last, then ann; cid stores most, then bob."""
+    """ann, bob, cid and dan: registered in that order; bob was seen last, then ann; cid stores most, then bob."""
 
     async def register():
         for name in ("ann", "bob", "cid", "dan"):
@@ -147,8 +145,8 @@ def four(server):
         ("bytes", ["cid", "bob", "ann", "dan"]),
     ],
 )
-async def test_the_list_has_an_order(administrate, four, order, expected):
-    """By name, or the newest, the last used or the largest first; players without a session come last."""
+async def test_list_is_ordered_by_name_age_use_or_size(administrate, four, order, expected):
+    """Players without a session come last."""
     done = await administrate("users", "list", "--json", "--order", order)
     assert names(done) == expected
     listed = {record["username"]: record for record in done.records}
@@ -159,16 +157,16 @@ async def test_the_list_has_an_order(administrate, four, order, expected):
     assert names(narrowed) == expected[2:3]
 
 
-async def test_a_replay_that_was_never_counted_takes_space(administrate, four):
-    """Where the quota has no number of a player yet, replays are added up, each as at least 4 KiB."""
+async def test_uncounted_replays_count_towards_the_size(administrate, four):
+    """Where the quota has no number for a player yet, replays are added up, each as at least 4 KiB."""
     four.sql("DELETE FROM replay_usage")
     for order in ("name", "bytes"):
         done = await administrate("users", "list", "--json", "--order", order, "--name", "cid")
         assert done.json["bytes"] == len(PIXEL) + 4096
 
 
-async def test_an_order_without_an_index_has_a_bound(administrate, fill, monkeypatch):
-    """Such a list ends after so many players; a larger --limit is refused rather than cut."""
+async def test_order_without_an_index_has_a_bound(administrate, fill, monkeypatch):
+    """A larger --limit is refused."""
     monkeypatch.setattr(users, "MOST_SORTED", 2)
     fill("ann", "bob", "cid")
     assert names(await administrate("users", "list", "--json", "--order", "bytes")) == ["ann", "bob"]
@@ -176,7 +174,7 @@ async def test_an_order_without_an_index_has_a_bound(administrate, fill, monkeyp
         await administrate("users", "list", "--order", "used", "--limit", "3")
 
 
-async def test_a_player_is_found_by_name_and_by_id(administrate, server):
+async def test_player_is_found_by_name_and_by_id(administrate, server):
     """Names are trimmed as at login; an id has its hyphens, in any case."""
     ann = await server.player("ann")
     user_id = (await ann.me()).id
@@ -187,8 +185,8 @@ async def test_a_player_is_found_by_name_and_by_id(administrate, server):
             await administrate("users", "show", text)
 
 
-async def test_a_name_of_hexadecimal_digits_is_a_name(administrate, server, fill):
-    """Without hyphens nothing is an id, because it may be a username."""
+async def test_hexadecimal_username_is_not_read_as_an_id(administrate, server, fill):
+    """An id has hyphens."""
     fill("bob")
     ((bob,),) = server.sql("SELECT id::text FROM users")
     digits = bob.replace("-", "")
@@ -197,8 +195,8 @@ async def test_a_name_of_hexadecimal_digits_is_a_name(administrate, server, fill
     assert (await administrate("users", "show", bob, "--json")).json["username"] == "bob"
 
 
-async def test_a_player_is_shown_in_numbers(administrate, server):
-    """What they have and did, so that nobody needs to look into it."""
+async def test_player_is_shown_in_numbers(administrate, server):
+    """Numbers save the operator from reading the player's data."""
     ann = await server.player("ann")
     await ann.login("ann", PASSWORD)
     await ann.upload_avatar(PIXEL, "image/png")
@@ -221,8 +219,8 @@ async def test_a_player_is_shown_in_numbers(administrate, server):
     assert "canary" not in str(shown)
 
 
-async def test_what_a_terminal_might_obey_is_escaped(administrate, server):
-    """Control characters in a name, which only a database altered by hand can have, come out as text."""
+async def test_control_characters_in_a_name_are_escaped(administrate, server):
+    """Only a database that was altered by hand can hold such a name."""
     await (await server.player("ann")).opt_in("ann")
     server.sql("UPDATE leaderboard SET display_name = E'\\x1b[31mred\u009b\u202e'")
     server.sql("UPDATE users SET username = E'an\\x07n\nx'")
@@ -233,8 +231,8 @@ async def test_what_a_terminal_might_obey_is_escaped(administrate, server):
         assert "an\\x07n\\nx" in text
 
 
-async def test_a_renamed_player_goes_on(administrate, server):
-    """Sessions and the password hold under the new name; the old one is free."""
+async def test_renamed_player_keeps_sessions_and_password(administrate, server):
+    """The old name is free."""
     ann = await server.player("ann")
     assert "'ann' is called 'Eve' now" in await administrate("users", "rename", "ann", " Eve ")
     await ann.refresh()
@@ -252,8 +250,8 @@ async def test_a_renamed_player_goes_on(administrate, server):
         ("bob", Conflict, "username already taken"),
     ],
 )
-async def test_a_new_name_keeps_the_rules_of_registering(administrate, server, name, error, says):
-    """What could not be registered is refused, and nothing changes."""
+async def test_new_username_follows_the_rules_of_registration(administrate, server, name, error, says):
+    """A refused name changes nothing."""
     await server.player("ann")
     await server.player("bob")
     with pytest.raises(error, match=says):
@@ -261,8 +259,8 @@ async def test_a_new_name_keeps_the_rules_of_registering(administrate, server, n
     assert names(await administrate("users", "list", "--json")) == ["ann", "bob"]
 
 
-async def test_of_two_who_want_a_name_one_gets_it(administrate, server):
-    """The database decides, and the other reads that the name is taken."""
+async def test_two_renames_to_one_name_have_one_winner(administrate, server):
+    """The database decides; the other command reports that the name is taken."""
     for name in ("ann", "bob", "cat", "dan"):
         await server.player(name)
     outcomes = await gatherResults(
@@ -275,8 +273,7 @@ async def test_of_two_who_want_a_name_one_gets_it(administrate, server):
     assert "Eve" in names(await administrate("users", "list", "--json"))
 
 
-async def test_events_follow_the_name_and_end_with_the_account(administrate, server):
-    """They name the player by the new username, so that deleting the account makes them nameless as well."""
+async def test_events_follow_a_rename_and_lose_the_name_on_deletion(administrate, server):
     ann = await server.player("ann")
     digits = uuid4().hex
     await report(ann, "ann")
@@ -290,8 +287,8 @@ async def test_events_follow_the_name_and_end_with_the_account(administrate, ser
     assert named(server) == [None, None, None]
 
 
-async def test_a_username_that_is_the_id_of_another_player_gets_none_of_their_events(administrate, server):
-    """Neither an export nor a change of that name touches them, and events that move to it get their owner's id."""
+async def test_username_equal_to_another_players_id_gets_none_of_its_events(administrate, server):
+    """Exports and renames leave the other player's events alone. Events that move to the name get their owner's id."""
     victim, thief = await server.player("ann"), await server.player("Eve")
     player, owner = (await victim.me()).id, (await thief.me()).id
     await report(victim, player)
@@ -306,8 +303,8 @@ async def test_a_username_that_is_the_id_of_another_player_gets_none_of_their_ev
     assert named(server) == sorted([player, owner])
 
 
-async def test_events_of_a_name_that_is_known_already_stay_with_it(administrate, server):
-    """Where events have the new name already, those of the old one become nameless: they were another's."""
+async def test_rename_makes_events_nameless_if_the_new_name_has_events(administrate, server):
+    """Events under the new name belong to another player."""
     ann = await server.player("ann")
     await report(ann, "ann")
     await report(ann, "Eve")
@@ -318,8 +315,8 @@ async def test_events_of_a_name_that_is_known_already_stay_with_it(administrate,
     assert sorted(named(server), key=str) == ["Eve", "Eve", None]
 
 
-async def test_deleting_leaves_what_a_player_leaves_who_goes(administrate, server):
-    """Nothing in any table, no name in analytics, and others untouched; a second time there is nobody."""
+async def test_deleting_a_player_leaves_no_trace(administrate, server):
+    """No table has a row of the player, and no event the name. A second deletion finds no player."""
     ann, bob = await server.player("ann"), await server.player("bob")
     user_id = (await ann.me()).id
     await ann.upload_avatar(PIXEL, "image/png")
@@ -339,8 +336,8 @@ async def test_deleting_leaves_what_a_player_leaves_who_goes(administrate, serve
         await administrate("users", "delete", "ann")
 
 
-async def test_an_export_is_the_document_that_the_player_gets(administrate, server):
-    """To the byte, but for the time at which it was made, and that it was made."""
+async def test_export_equals_the_document_that_the_player_gets(administrate, server):
+    """Only the time of the export, and its entry in the history, differ."""
     ann = server.client()
     user_id = await play(server.dsn, ann, "ann")
     document = (await ann.export()).decode()
@@ -353,8 +350,7 @@ async def test_an_export_is_the_document_that_the_player_gets(administrate, serv
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if any(a.name == "user" for a in each.arguments)])
-async def test_a_stranger_is_not_found(administrate, server, command):
-    """Every command about a player says the same of one that doesn't exist."""
+async def test_unknown_player_gives_the_same_error_everywhere(administrate, server, command):
     more = ["new_name"] if command.words in ("users rename", "leaderboard name") else []
     with pytest.raises(NotFound, match=r"^user 'nobody' not found$"):
         await administrate(*command.words.split(), "nobody", *more)
