@@ -28,7 +28,7 @@ from .streamed_boards import StreamedBoards
 
 RESERVED = 512  # descriptors for everything else: connections of requests and of the database, logs, pipes
 PER_PLAYER = 10
-PER_ADDRESS = 10  # an address may have this part of all streams
+PER_ADDRESS = 10  # an address may have one in this many of all streams
 RETRY_SECONDS = (5, 30)
 PENDING_SECONDS = 20.0  # longer than a handler may take
 SLICE_SECONDS = 0.002  # the reactor serves streams for this long before it turns to other work

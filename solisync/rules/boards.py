@@ -109,7 +109,7 @@ def deal_board(seed: str, draw_mode: str) -> str:
 def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
     """The days' boards that rank a verified replay; the database decides about the other boards (`place_replay`)."""
     received_on = received_at.astimezone(UTC).date()
-    day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # imported times may be in the year 1
+    day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # imported times may be in the year 1 or 9999
     return [
         f"daily/{day}"
         for day in dict.fromkeys((received_on, day_before))

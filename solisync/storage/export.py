@@ -31,7 +31,7 @@ from .rows import converted, nested, optional
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies: the last one of a page may exceed this by a MiB
-PAGE_EVENTS = 128  # each payload may take
+PAGE_EVENTS = 128  # each payload may take 4 KiB
 PAGE_HISTORY = 1_000
 START = ListPosition(*paging.position(None, paging.FIRST_TIME))
 
