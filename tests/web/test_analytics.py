@@ -119,7 +119,7 @@ async def test_an_event_is_stored_once(server):
 
 
 async def test_bad_event_does_not_fail_the_batch(server):
-    """The receipt lists each rejected event by index with the reason, even where msgspec alone refuses the body."""
+    """The receipt lists each rejected event with its reason, even where msgspec alone would refuse the body."""
     good = events(3)
     ahead = good[0] | {
         "id": str(uuid4()),

@@ -42,7 +42,7 @@ FILL_EVENTS = """
         now() - interval '1 day' FROM generate_series(1, %s)
 """
 
-# What the document leaves out, and why.
+# The parts that the document leaves out, with the reasons.
 SECRET = {
     ("users", "password_hash"),
     ("users", "password_cut"),
@@ -53,11 +53,11 @@ SECRET = {
 }
 OF_GUESTS_ALONE = {("users", "guest")}
 TIMES_IN_THE_HISTORY = {("joined_guests", "joined_at")}
-LINKS = {"reset_tokens"}  # an operator made them, for an hour
-ADMINS = {"admins", "admin_codes", "admin_sessions"}  # who are no players
+LINKS = {"reset_tokens"}  # operators make them; they are valid for an hour
+ADMINS = {"admins", "admin_codes", "admin_sessions"}  # admins aren't players
 LIMITS = {"rate_limits", "recent_searches"}
 KNOWN_STATES = {"known_states"}
-MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # and public, at the replay's verdict and on boards
+MADE_OF_THE_BODY = {"replay_checks", "verdicts", "board_evidence"}  # also public, as the replay's verdict and on boards
 KEYS_OF_REPLAYS = {"public_replays", "public_replays_begin"}
 ROW_NUMBERS = {("analytics_names", "id"), ("analytics_events", "name_id"), ("account_history", "id")}
 HASH_OF_THE_IMAGE = {("avatars", "etag")}
@@ -66,7 +66,7 @@ LENGTH_OF_THE_BODY = {("replays", "size")}
 WHO_ACTED = {("admin_acts", column) for column in ("id", "actor_kind", "actor", "target", "client", "request_id")}
 NUMBERS_OF_ACTS = {("admin_notes", "act_id")}
 SHOWN_AS = {("replays", "unlisted"): lambda unlisted: '"listed":false'}
-ROWS = {  # of the player %(id)s, where there is no column user_id
+ROWS = {  # how to find the player %(id)s in tables without a column user_id
     "users": "id = %(id)s",
     "admin_acts": "id IN (SELECT act_id FROM admin_notes WHERE user_id = %(id)s)",
     "analytics_names": "name IN (%(id)s, %(name)s)",
@@ -75,7 +75,7 @@ ROWS = {  # of the player %(id)s, where there is no column user_id
 
 
 async def exported(reactor, server, player):
-    """The document of a player, suspended or not, as `solisync users export` gets it."""
+    """Return the document of a player as `solisync users export` gets it, suspended or not."""
     with closing(await open_connection(reactor, server.dsn)) as connection:
         statements = Statements(connection)
 
@@ -91,7 +91,7 @@ async def download(server, client, method="GET"):
 
 
 def again(server):
-    """Let every player export once more."""
+    """Reset the rate limit, so that every player may export again."""
     server.sql("DELETE FROM rate_limits")
 
 
@@ -101,8 +101,8 @@ async def report(client, name, event_type="won", **fields):
     return event.id
 
 
-async def test_the_document_has_all_parts(server):
-    """In this order, each as other routes show it; a download that no cache keeps."""
+async def test_document_has_all_parts(server):
+    """Parts come in this order, each as other routes show it. No cache may keep the download."""
     client = server.client()
     player = await play(server.dsn, client, "ann")
     answer = await download(server, client)
@@ -129,7 +129,7 @@ async def test_the_document_has_all_parts(server):
 
 
 async def test_expired_sessions_are_left_out(server):
-    """As in the list of sessions, also one that expired before there were dates to begin it at."""
+    """The list of sessions leaves them out too, even those that expired before the first possible beginning."""
     client = await server.player("ann")
     record = "INSERT INTO refresh_tokens (jti, user_id, expires_at) SELECT gen_random_uuid(), id, %s FROM users"
     for expired in ("0001-01-15T00:00:00Z", datetime.now(UTC) - timedelta(seconds=1)):
@@ -139,8 +139,8 @@ async def test_expired_sessions_are_left_out(server):
     assert (answer.status, [each["id"] for each in answer.json["sessions"]]) == (200, [session.id])
 
 
-async def test_a_new_player_has_little(server):
-    """What there is not is null or empty."""
+async def test_document_of_a_new_player_is_mostly_empty(server):
+    """Missing parts are null or empty."""
     client = await server.player("ann")
     document = (await download(server, client)).json
     empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": [], "history": []}
@@ -148,7 +148,7 @@ async def test_a_new_player_has_little(server):
 
 
 def spelled(value):
-    """How a value stands in the document: any of these."""
+    """Return the spellings that a value may have in the document."""
     if isinstance(value, memoryview):
         return [b64encode(value).decode()]
     if isinstance(value, datetime):
@@ -156,8 +156,8 @@ def spelled(value):
     return [str(value), msgspec.json.encode(str(value))[1:-1].decode()]
 
 
-async def test_every_column_is_in_it(server, reactor):
-    """Each value of the player in each column of every table, but for what docs/protocol.md names; nobody else's."""
+async def test_document_has_every_column_of_every_table(server, reactor):
+    """docs/protocol.md names the exceptions. No value of another player is in the document."""
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_exported_zz"), await play(server.dsn, other, "zz_other_zz")
     await client.refresh()
@@ -195,8 +195,8 @@ async def test_every_column_is_in_it(server, reactor):
         assert secret not in text
 
 
-async def test_bodies_are_in_it_to_the_byte(server):
-    """Whatever their spelling: numbers, order and doubled keys, white space, escapes, characters beyond ASCII."""
+async def test_bodies_are_exported_byte_for_byte(server):
+    """Numbers, order, doubled keys, white space, escapes and characters beyond ASCII keep their spelling."""
     client = await server.player("ann")
     odd = [b'"a": 1.50e+1, "a": -0.0', b'"\\ud800": "\\u0000"', '"é😀": "😀"'.encode(), b'"t":\t' + b"9" * 400]
     bodies = [replay().replace(b'"seed"', each + b',\r\n"seed"') + b" \n" for each in odd]
@@ -215,8 +215,8 @@ async def test_bodies_are_in_it_to_the_byte(server):
 
 
 @pytest.mark.parametrize(("count", "size"), [(3 * export.PAGE_REPLAYS, 10), (21, export.PAGE_BYTES // 7), (2, 900_000)])
-async def test_pages_make_one_list(server, count, size):
-    """Many replays, large replays, and many events of two names: each is there once, in order."""
+async def test_long_lists_are_exported_whole_and_in_order(server, count, size):
+    """The player has many replays, large replays, and many events under two names."""
     client = await server.player("ann")
     me = await client.me()
     server.sql(FILL, (me.id, count, size))
@@ -231,16 +231,16 @@ async def test_pages_make_one_list(server, count, size):
     assert len({each["id"] for each in document["analytics"]}) == len(events) == 4 * export.PAGE_EVENTS + 2
 
 
-async def test_head_has_the_same_header(server):
-    """But for the time and the id of the request; it reads nothing more than whose it is."""
+async def test_head_returns_the_headers_of_get(server):
+    """Only the date and the request id differ."""
     client = await server.player("ann")
     get, head = await download(server, client), await download(server, client, "HEAD")
     own = {"date": "", "x-request-id": ""}
     assert (head.status, head.headers | own, head.content) == (200, get.headers | own, b"")
 
 
-async def test_two_a_minute_are_enough(server):
-    """For each player: the third within a minute is refused, from whatever address; others are not concerned."""
+async def test_third_export_in_a_minute_is_refused(server):
+    """The limit counts for each player, from any address."""
     ann, bob = await server.player("ann"), await server.player("bob")
     statuses = [(await download(server, ann, method)).status for method in ("GET", "HEAD", "GET")]
     refused = await download(server, ann)
@@ -250,8 +250,8 @@ async def test_two_a_minute_are_enough(server):
     assert (await download(server, bob)).status == 200
 
 
-async def test_it_is_the_players_alone(server):
-    """Without a token it is a 401, and for a player who is gone a 404."""
+async def test_export_needs_the_token_of_an_existing_player(server):
+    """No token returns 401, a deleted player 404."""
     client = await server.player("ann")
     tokens = client.tokens
     await client.delete_account()
@@ -263,8 +263,8 @@ async def test_it_is_the_players_alone(server):
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-async def test_a_wrong_clock_hides_nothing(reactor, shared_dsn, ahead):
-    """What a node stored whose clock is wrong is there, also while it is later than the time of the export."""
+async def test_wrong_clock_of_a_node_hides_no_record(reactor, shared_dsn, ahead):
+    """The export includes records with times later than its own."""
     truncate(shared_dsn)
     offset = timedelta(minutes=10 if ahead else -10)
     running = await start(reactor, shared_dsn, now=lambda: datetime.now(UTC) + offset)
@@ -278,8 +278,8 @@ async def test_a_wrong_clock_hides_nothing(reactor, shared_dsn, ahead):
         await running.service.stopService()
 
 
-async def test_an_older_protocol_gets_it_without_chunks(server, reactor):
-    """HTTP/1.0: the document as it is, until the connection closes."""
+async def test_http_1_0_gets_the_document_without_chunks(server, reactor):
+    """The document ends when the connection closes."""
     client = await server.player("ann")
     await client.upload_replay(replay())
     reader = Reader(server, client, version="1.0")
@@ -290,7 +290,7 @@ async def test_an_older_protocol_gets_it_without_chunks(server, reactor):
 
 
 class Reader:
-    """An export over a socket of its own, read when the test says so."""
+    """An export over a separate socket, read only when the test wants it."""
 
     def __init__(self, server, client, version="1.1"):
         self._socket = socket.socket()
@@ -303,7 +303,7 @@ class Reader:
         self.received = bytearray()
 
     def read_some(self, most=2**20):
-        """Read what has come, up to so much; True at the end."""
+        """Read the bytes that have come, up to a limit; return True at the end."""
         enough = len(self.received) + most
         while len(self.received) < enough:
             try:
@@ -320,7 +320,7 @@ class Reader:
 
     @property
     def document(self):
-        """The body, from its chunks, of which the last must be there."""
+        """Return the body from its chunks, the last of which must be there."""
         rest, body = self.received.partition(b"\r\n\r\n")[2], b""
         while True:
             size, _, rest = rest.partition(b"\r\n")
@@ -333,7 +333,7 @@ class Reader:
 
 @pytest.fixture
 def small(reactor, shared_dsn):
-    """A service that has two connections to the database."""
+    """A service with two connections to the database."""
     truncate(shared_dsn)
     settings = {"SOLISYNC_DATABASE_CONNECTIONS": "2"}
     running = pytest_twisted.blockon(Deferred.fromCoroutine(start(reactor, shared_dsn, settings=settings)))
@@ -346,14 +346,14 @@ def pool(running):
 
 
 async def collector(running, name="ann"):
-    """A player with 20 MiB of replays, more than the buffers between service and client hold."""
+    """Return a player with 20 MiB of replays, more than the buffers between service and client hold."""
     client = await running.player(name)
     running.sql(FILL, ((await client.me()).id, 40, 500_000))
     return client
 
 
-async def test_slow_exports_hold_no_connection(small, reactor):
-    """Of eight at once that nobody reads, while the service has two connections: nobody else waits for one."""
+async def test_unread_exports_hold_no_database_connection(small, reactor):
+    """The service has two connections. Eight clients read nothing, and other requests don't wait."""
     readers = []
     for number in range(8):
         readers.append(Reader(small, await collector(small, f"player_{number}")))
@@ -371,8 +371,8 @@ async def test_slow_exports_hold_no_connection(small, reactor):
     await until(reactor, lambda: not [each for each in stalled.open if each._waitingForTransport])
 
 
-async def test_a_client_that_goes_leaves_nothing_behind(small, reactor, no_lost_failures):
-    """In the middle of it, or at once: nothing more is read, and no connection of any kind stays."""
+async def test_export_stops_when_its_client_hangs_up(small, reactor, no_lost_failures):
+    """Whenever the client leaves, the service reads no more and releases every connection."""
     client = await collector(small)
     open_connections = small.service.site.connections.open
     for most in (0, 200_000, 3_000_000):
@@ -387,8 +387,8 @@ async def test_a_client_that_goes_leaves_nothing_behind(small, reactor, no_lost_
     assert len(json.loads(await client.export())["replays"]) == 40
 
 
-async def test_each_record_is_whole_whatever_happens_meanwhile(small, reactor):
-    """Replays come, go and are hidden while they are read: what is there all the time is exported."""
+async def test_each_record_is_whole_while_replays_change(small, reactor):
+    """Replays that exist during the whole export are in it, while others are added, deleted and hidden."""
     client = await collector(small)
     first = dict(small.sql("SELECT id::text, body FROM replays ORDER BY received_at"))
     reader, gone, come = Reader(small, client), set(), []
@@ -405,13 +405,13 @@ async def test_each_record_is_whole_whatever_happens_meanwhile(small, reactor):
     exported = {each["id"]: each["body"] for each in document["replays"]}
     assert len(come) > 10
     assert set(first) - gone <= set(exported) <= set(first)
-    assert set(exported) & gone < gone  # some were gone before their turn
+    assert set(exported) & gone < gone  # some were deleted before they were read
     for replay_id, body in exported.items():
         assert body == json.loads(first[replay_id])
 
 
-async def test_an_account_that_is_deleted_meanwhile_ends_the_list(small, reactor):
-    """What has not been read by then is missing; the document is whole JSON."""
+async def test_deletion_during_an_export_ends_the_list(small, reactor):
+    """Unread replays are missing; the document is still valid JSON."""
     client = await collector(small)
     await report(client, "ann")
     reader = Reader(small, client)
@@ -423,8 +423,8 @@ async def test_an_account_that_is_deleted_meanwhile_ends_the_list(small, reactor
     assert document["analytics"] == []
 
 
-async def test_a_stop_cuts_what_takes_too_long(reactor, shared_dsn):
-    """A service that stops waits for an export for as long as for any request, and then the last chunk is missing."""
+async def test_stopping_service_cuts_off_a_long_export(reactor, shared_dsn):
+    """The service waits for an export as long as for any request. The last chunk is then missing."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_STOP_SECONDS": "0.3"})
     client = await collector(running)
@@ -445,6 +445,6 @@ async def test_a_stop_cuts_what_takes_too_long(reactor, shared_dsn):
 
 
 @pytest.mark.parametrize(("username", "name"), [("ann", "ann"), ("A_9", "A_9"), ('a"b/é', "a_b__"), (None, "")])
-def test_a_file_has_a_harmless_name(username, name):
-    """Whatever a database altered by hand has for a username."""
+def test_file_name_is_harmless(username, name):
+    """A database that was altered by hand may have any username."""
     assert filename(username) == f"solisync-{name}.json"

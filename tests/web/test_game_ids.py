@@ -1,4 +1,4 @@
-"""Uploads that are repeated (docs/protocol.md "Replays")."""
+"""Repeated uploads of a game (docs/protocol.md "Replays")."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ CHARGE = 4_096
 MIB = 2**20
 GAME = "5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"
 STORED = "SELECT id::text FROM replays ORDER BY received_at, id"
-# as version 0.1.0 stores one: without a digest
+# version 0.1.0 stores a replay without a digest
 OLD_STORE = (
     "INSERT INTO replays"
     " (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)"
@@ -27,7 +27,7 @@ OLD_STORE = (
 
 
 def game(game_id=GAME, **changes):
-    """A replay of a game that has an id."""
+    """Return a replay of a game with an id."""
     return replay(game_id=game_id, **changes)
 
 
@@ -36,7 +36,7 @@ async def upload(server, client, body):
 
 
 async def id_of(server, client, body):
-    """Upload; the id that it is answered with."""
+    """Upload a replay and return the id in the reply."""
     answer = await upload(server, client, body)
     assert answer.status == 200, answer
     return answer.json["id"]
@@ -47,13 +47,13 @@ def stored(server):
 
 
 def everything(server):
-    """Each row that an upload could write."""
+    """Return each row that an upload could write."""
     tables = ("replays", "replay_usage", "replay_checks", "leaderboard")
     return {table: server.sql(f"SELECT * FROM {table} ORDER BY 1") for table in tables}
 
 
-async def test_an_upload_that_is_repeated_is_stored_once(server):
-    """The answer has the id that is there, and nothing else happens: no charge, no check, no better entry."""
+async def test_repeated_upload_is_stored_once(server):
+    """The reply has the stored replay's id. The repeat isn't charged, adds no check and improves no entry."""
     client = await server.player("ann")
     await opt_in(server, client, "Ann")
     first = await id_of(server, client, game())
@@ -67,8 +67,11 @@ async def test_an_upload_that_is_repeated_is_stored_once(server):
 
 
 @pytest.mark.parametrize("spelled", [GAME.upper(), UUID(GAME).hex, f"urn:uuid:{GAME}", f"{{{GAME}}}"])
-async def test_an_id_may_be_spelled_in_any_way(server, spelled):
-    """Each spelling of a UUID makes an upload repeatable; it is among the bytes, so another one is another replay."""
+async def test_game_id_may_have_any_spelling(server, spelled):
+    """Every spelling of a UUID makes an upload repeatable.
+
+    Replays with other spellings are other bytes, so other replays.
+    """
     client = await server.player("ann")
     first = await id_of(server, client, game())
     second = await id_of(server, client, game(spelled))
@@ -78,16 +81,16 @@ async def test_an_id_may_be_spelled_in_any_way(server, spelled):
 
 
 @pytest.mark.parametrize("absent", [None, "", "x", 7, GAME[:-1], [GAME], {"id": GAME}, f" {GAME}"])
-async def test_anything_else_counts_as_no_id(server, absent):
-    """Then each upload is a new replay, as it is without one."""
+async def test_other_values_count_as_no_game_id(server, absent):
+    """Each upload is then a new replay."""
     client = await server.player("ann")
     assert len({await id_of(server, client, game(absent)) for _ in range(2)}) == 2
     assert len({await id_of(server, client, replay()) for _ in range(2)}) == 2
     assert server.sql("SELECT count(*) FROM replays WHERE game_digest IS NULL") == [(4,)]
 
 
-async def test_of_several_ids_the_last_counts(server):
-    """As for all fields that are read out of a replay; also where the name is spelled with an escape."""
+async def test_last_of_several_ids_counts(server):
+    """All fields of a replay follow this rule, even if the key is spelled with an escape."""
     client = await server.player("ann")
     for name in ("game_id", "game\\u005fid"):
         absent = game().replace(b"}", f', "{name}": 7}}'.encode())
@@ -98,7 +101,7 @@ async def test_of_several_ids_the_last_counts(server):
 
 
 async def test_other_bytes_are_another_replay(server):
-    """Of the same game: a white space, or another score; and so are the same bytes of another player."""
+    """The same game with more white space, with another score, or of another player is a new replay."""
     ann, bob = await server.player("ann"), await server.player("bob")
     bodies = [game(), game() + b" ", game(final_score=1)]
     ids = [await id_of(server, ann, body) for body in bodies]
@@ -108,8 +111,8 @@ async def test_other_bytes_are_another_replay(server):
     assert await id_of(server, bob, game()) == ids[3]
 
 
-async def test_a_full_account_can_repeat_what_it_has(reactor, shared_dsn):
-    """The quota is asked for what is new alone."""
+async def test_full_account_can_repeat_an_upload(reactor, shared_dsn):
+    """Only new replays need room in the quota."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
     try:
@@ -122,8 +125,8 @@ async def test_a_full_account_can_repeat_what_it_has(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_what_was_deleted_is_stored_again(server):
-    """Under a new id; a player who is gone stores nothing."""
+async def test_deleted_replay_can_be_uploaded_again(server):
+    """The replay gets a new id. A deleted player's upload stores nothing."""
     client = await server.player("ann")
     first = await id_of(server, client, game())
     await client.delete_replay(first)
@@ -137,8 +140,8 @@ async def test_what_was_deleted_is_stored_again(server):
     assert (answer.status, answer.headers["error-code"]) == (404, "user_not_found")
 
 
-async def test_an_older_node_stores_it_again(server):
-    """It knows no digests. A new node answers with what a new node stored; of several, with the oldest."""
+async def test_older_node_stores_a_repeated_upload_again(server):
+    """An older node knows no digests. A new node returns the id that a new node stored, or of several the oldest."""
     client = await server.player("ann")
     me = (await client.me()).id
     old = [server.sql(OLD_STORE, (me, game().decode(), len(game())))[0][0]]
@@ -150,8 +153,8 @@ async def test_an_older_node_stores_it_again(server):
     assert await id_of(server, client, game()) == old[0] == stored(server)[0]
 
 
-async def test_twenty_at_once_on_two_nodes_are_one(nodes, no_deadlocks):
-    """However many arrive together, one is stored, and all get its id; another game's is not mixed up with it."""
+async def test_simultaneous_uploads_of_one_game_are_stored_once(nodes, no_deadlocks):
+    """Twenty uploads at two nodes get the same id; the other game's replay has its own."""
     client = await nodes[0].player("ann")
     bodies = [game(), game(str(uuid4()))]
     for turn in range(5):
@@ -166,8 +169,8 @@ async def test_twenty_at_once_on_two_nodes_are_one(nodes, no_deadlocks):
         assert nodes[0].sql("SELECT used_bytes FROM replay_usage") == [(2 * (turn + 1) * CHARGE,)]
 
 
-async def test_an_upload_beside_the_deletion_of_the_same_replay(nodes, no_deadlocks):
-    """The answer has the id of a replay that was there, or of a new one, which is; at most one is left, and charged."""
+async def test_upload_during_deletion_of_the_same_replay_returns_a_valid_id(nodes, no_deadlocks):
+    """The id is the deleted replay's or a new one's. At most one replay is left and charged."""
     client = await nodes[0].player("ann")
     token = client.tokens.access_token
     for turn in range(15):
@@ -186,8 +189,8 @@ async def test_an_upload_beside_the_deletion_of_the_same_replay(nodes, no_deadlo
             await client.delete_replay(replay_id)
 
 
-async def test_a_client_that_hung_up_can_repeat(nodes, reactor):
-    """Also while the first upload still waits in the database: it is stored once, and the repeated one has its id."""
+async def test_client_that_hung_up_can_repeat_the_upload(nodes, reactor):
+    """The first upload may still wait in the database: it is stored once, and the repeat returns its id."""
     here, there = nodes
     client = await here.player("ann")
     body = game()

@@ -48,8 +48,8 @@ async def join(server, client, token):
 
 
 @pytest.mark.parametrize("body", [None, {}, {"more": 1}], ids=str)
-async def test_guest_begins_without_a_form(server, body):
-    """The answer is a pair of tokens; the profile says that it is a guest."""
+async def test_guest_account_needs_no_form(server, body):
+    """The reply is a pair of tokens, and the profile has `guest`."""
     guest = await begin(server, body=body)
     me = await guest.me()
     assert me["guest"] is True
@@ -59,14 +59,14 @@ async def test_guest_begins_without_a_form(server, body):
 
 
 async def test_profile_of_a_player_has_no_field_for_guests(server):
-    """Clients of 1.0.0 see what they have always seen."""
+    """Clients of 1.0.0 get the same fields as before."""
     client = await server.player("ann")
     answer = await server.ask("GET", "/api/me", bearer=client.tokens.access_token)
     assert list(answer.json) == ["id", "username", "avatar_url"]
 
 
 async def test_guest_plays_like_a_player(server):
-    """It pushes, pulls, uploads, refreshes, lists its sessions, exports and deletes itself."""
+    """A guest pushes, pulls, uploads, refreshes, lists its sessions, exports and deletes its account."""
     guest = await begin(server)
     assert (await guest.push(stats__games_won=1, stats__games_played=1)).status == 200
     assert (await guest.upload()).status == 200
@@ -87,8 +87,8 @@ async def test_guest_plays_like_a_player(server):
         ("POST", "/api/me/join", {"guest_refresh_token": ""}),
     ],
 )
-async def test_guest_may_not(server, method, path, body):
-    """What needs a password, or would show the guest to others, is refused."""
+async def test_guest_is_refused_what_needs_a_password_or_shows_it(server, method, path, body):
+    """Guests have no password, and other players don't see them."""
     guest = await begin(server)
     if "guest_refresh_token" in body:
         body = {"guest_refresh_token": (await begin(server)).refresh}
@@ -96,16 +96,16 @@ async def test_guest_may_not(server, method, path, body):
     assert (answer.status, answer.headers["error-code"]) == (403, "guest")
 
 
-async def test_guest_may_not_have_an_avatar(server):
-    """Nor does anything change."""
+async def test_guest_has_no_avatar(server):
+    """The refusal changes nothing."""
     guest = await begin(server)
     image = b"\x89PNG\r\n\x1a\n"
     answer = await server.ask("PUT", "/api/me/avatar", {"Content-Type": "image/png"}, image, bearer=guest.access)
     assert (answer.status, answer.headers["error-code"]) == (403, "guest")
 
 
-async def test_replay_of_a_guest_is_unlisted_and_stays_so(server):
-    """No public list has it."""
+async def test_replay_of_a_guest_stays_unlisted(server):
+    """No public list has the replay."""
     guest = await begin(server)
     path = f"/api/replays/{(await guest.upload()).json['id']}/listed"
     assert (await server.ask("GET", "/api/replays/recent?limit=50")).json == []
@@ -121,8 +121,8 @@ async def test_replays_of_a_guest_may_take_four_mebibytes(server):
     assert statuses == [200] * 4 + [400]
 
 
-async def test_nobody_signs_in_to_a_guest_by_name(server):
-    """The name leads to the same 401 as an unknown one."""
+async def test_login_with_the_name_of_a_guest_fails(server):
+    """The reply is the 401 of an unknown name."""
     username = (await (await begin(server)).me())["username"]
     for password in ("", PASSWORD, "x" * 100):
         assert await refused(server.client().login(username, password)) == (401, "invalid credentials")
@@ -154,7 +154,7 @@ async def test_guest_becomes_a_player(server):
     ],
 )
 async def test_claim_follows_the_rules_of_registering(server, body, status, code):
-    """The guest stays a guest."""
+    """A refused guest stays a guest."""
     await server.player("taken")
     guest = await begin(server)
     answer = await guest.claim(body)
@@ -162,16 +162,16 @@ async def test_claim_follows_the_rules_of_registering(server, body, status, code
     assert (await guest.me())["guest"] is True
 
 
-async def test_player_has_nothing_to_claim(server):
-    """Also one who has just claimed."""
+async def test_player_can_not_claim(server):
+    """A guest that has claimed is a player."""
     guest = await begin(server)
     await guest.claim()
     answer = await guest.claim({"username": "bob", "password": PASSWORD})
     assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
 
 
-async def test_of_simultaneous_claims_of_a_guest_one_succeeds(server):
-    """Of different names, one is the player's; the others stay free."""
+async def test_only_one_of_simultaneous_claims_of_a_guest_succeeds(server):
+    """The other names stay free."""
     guest = await begin(server)
     names = [{"username": f"ann_{number}", "password": PASSWORD} for number in range(4)]
     answers = await gather(4, guest.claim, names)
@@ -179,7 +179,7 @@ async def test_of_simultaneous_claims_of_a_guest_one_succeeds(server):
     assert server.sql("SELECT count(*) FROM users") == [(1,)]
 
 
-async def test_of_simultaneous_claims_of_a_name_one_succeeds(server):
+async def test_only_one_of_simultaneous_claims_of_a_name_succeeds(server):
     """The other guests stay guests."""
     guests = [await begin(server) for _ in range(4)]
     answers = await gather(4, lambda guest: guest.claim(), guests)
@@ -187,7 +187,7 @@ async def test_of_simultaneous_claims_of_a_name_one_succeeds(server):
     assert server.sql("SELECT count(*) FROM users WHERE guest") == [(3,)]
 
 
-async def test_password_that_an_operator_sets_ends_a_guest(server):
+async def test_password_from_an_operator_makes_a_guest_a_player(server):
     """A node of 1.0.0 sets it the same way."""
     guest = await begin(server)
     server.sql("UPDATE users SET password_hash = 'another'")
@@ -195,7 +195,7 @@ async def test_password_that_an_operator_sets_ends_a_guest(server):
 
 
 async def test_nodes_of_1_0_0_keep_guests_out_of_sight(server):
-    """What such a node writes for a guest is unlisted, invisible or refused."""
+    """Rows that such a node writes for a guest are unlisted, invisible or refused."""
     guest = await begin(server)
     await guest.upload()
     server.sql("UPDATE replays SET unlisted = NULL")
@@ -206,8 +206,8 @@ async def test_nodes_of_1_0_0_keep_guests_out_of_sight(server):
         server.sql("UPDATE users SET avatar_extension = 'png'")
 
 
-async def test_new_guests_have_a_limit_of_their_own(server):
-    """The eleventh in a minute is refused by the limit of logins, with the others of its address."""
+async def test_new_guests_share_the_limit_of_logins(server):
+    """The eleventh in a minute is refused, with all other logins of its address."""
     address = new_address()
     statuses = [(await server.ask("POST", "/api/auth/guest", address=address)).status for _ in range(11)]
     assert statuses == [200] * 10 + [429]
@@ -238,11 +238,11 @@ async def test_join_adds_the_games_of_both(server):
     assert server.sql("SELECT username FROM users") == [("ann",)]
     assert (await guest.ask("GET", "/api/me")).status == 404
     (used,) = server.sql("SELECT coalesce(sum(used_bytes), 0) FROM replay_usage")[0]
-    assert used in (0, 4096)  # the player has not uploaded yet, so nothing may have been counted
+    assert used in (0, 4096)  # the player hasn't uploaded yet, so the quota may be uncounted
 
 
 async def test_games_after_a_join_are_counted_once(server):
-    """The calling session was told the sum: its next push adds only what is new."""
+    """The reply gives the session the sum, so its next push adds only new games."""
     client = await server.player("ann")
     await client.pull()
     guest = await begin(server)
@@ -254,7 +254,7 @@ async def test_games_after_a_join_are_counted_once(server):
 
 
 async def test_join_may_be_repeated(server):
-    """With the same token, after a lost answer: nothing is added again."""
+    """After a lost reply, the client sends the same token again; no game is added twice."""
     client = await server.player("ann")
     guest = await begin(server)
     await guest.push(stats__games_won=2, stats__games_played=3)
@@ -264,7 +264,7 @@ async def test_join_may_be_repeated(server):
 
 
 async def test_games_after_a_repeated_join_are_counted_once(server):
-    """The answer of the repeat has games of another device, which the session's next push brings back."""
+    """The repeated reply includes another device's games, which the session's next push has too."""
     client, other = await server.player("ann"), server.client()
     await client.pull()
     guest = await begin(server)
@@ -281,15 +281,15 @@ async def test_games_after_a_repeated_join_are_counted_once(server):
 
 
 async def test_guest_without_progress_joins(server):
-    """The answer is what the player has: the defaults, if the player never pushed either."""
+    """The reply is the player's progress, or the defaults if the player never pushed."""
     client = await server.player("ann")
     answer = await join(server, client, (await begin(server)).refresh)
     assert (answer.status, answer.json["merged"]["stats"]["games_played"]) == (200, 0)
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-async def test_of_two_players_one_joins_a_guest(server):
-    """The other is told that it is gone, at the same time or later."""
+async def test_only_one_of_two_players_joins_a_guest(server):
+    """The other player's request returns that the guest is gone, at the same time or later."""
     ann, bob = await server.player("ann"), await server.player("bob")
     guest = await begin(server)
     await guest.push(stats__games_won=1, stats__games_played=1)
@@ -312,7 +312,7 @@ async def test_simultaneous_joins_of_one_player_count_a_guest_once(server):
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "access", "spent", "expired"])
 async def test_join_needs_a_live_refresh_token(server, token):
-    """Any other token is a 401, and spends nothing."""
+    """Another token returns 401 and spends nothing."""
     client, guest = await server.player("ann"), await begin(server)
     fresh = guest.refresh
     if token == "access":
@@ -332,7 +332,7 @@ async def test_join_needs_a_live_refresh_token(server, token):
 
 
 async def test_join_of_a_player_is_refused(server):
-    """Another player's token, and the player's own; nothing is spent."""
+    """The refresh token belongs to another player, or to the caller. Nothing is spent."""
     ann, bob = await server.player("ann"), await server.player("bob")
     for client in (ann, bob):
         answer = await join(server, ann, client.tokens.refresh_token)
@@ -341,7 +341,7 @@ async def test_join_of_a_player_is_refused(server):
 
 
 async def test_join_of_a_deleted_guest_is_refused(server):
-    """Nobody has its games."""
+    """The guest's games are lost."""
     ann, guest = await server.player("ann"), await begin(server)
     await guest.ask("DELETE", "/api/account")
     answer = await join(server, ann, guest.refresh)
@@ -349,7 +349,7 @@ async def test_join_of_a_deleted_guest_is_refused(server):
 
 
 async def test_join_of_a_suspended_guest_is_refused(server):
-    """Its games don't get away with another name."""
+    """A suspension can't be escaped by joining."""
     ann, guest = await server.player("ann"), await begin(server)
     server.sql("INSERT INTO suspensions SELECT id, now(), NULL, NULL, false FROM users WHERE guest")
     answer = await join(server, ann, guest.refresh)
@@ -357,8 +357,8 @@ async def test_join_of_a_suspended_guest_is_refused(server):
     assert server.sql("SELECT count(*) FROM users") == [(2,)]
 
 
-async def test_join_that_is_too_large_changes_nothing(server):
-    """The guest is still there."""
+async def test_too_large_join_changes_nothing(server):
+    """The guest still exists."""
     ann, guest = await server.player("ann"), await begin(server)
     half = "x" * 600_000
     await server.ask("POST", "/api/sync/push", body=progress_of(zz_a=half), bearer=ann.tokens.access_token)

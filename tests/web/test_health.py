@@ -19,15 +19,15 @@ FEATURES = Features(pages=True, public_avatars=False)
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/health"])
-async def test_liveness_tells_the_version(server, path):
-    """Both spellings answer the same; and what an operator can turn on and off, as it is by default."""
+async def test_liveness_reports_version_and_features(server, path):
+    """Both paths return the same. Features have their default settings."""
     answer = await server.ask("GET", path)
     features = {"pages": True, "public_avatars": False}
     assert (answer.status, answer.json) == (200, {"status": "ok", "version": __version__, "features": features})
 
 
-async def test_the_features_are_those_that_there_are(reactor, shared_dsn):
-    """Each is what the service does, in both settings; the client reads them."""
+async def test_features_match_the_service(reactor, shared_dsn):
+    """Each feature is tried both switched on and off. The client reads them."""
     for pages, public in (("off", "on"), ("on", "off")):
         truncate(shared_dsn)
         settings = {"SOLISYNC_PAGES": pages, "SOLISYNC_PUBLIC_AVATARS": public}
@@ -43,14 +43,13 @@ async def test_the_features_are_those_that_there_are(reactor, shared_dsn):
 
 
 @pytest.mark.parametrize("path", ["/api/health/ready", "/health/ready"])
-async def test_readiness_when_all_is_well(server, path):
-    """Ready is a 200."""
+async def test_readiness_is_200_when_the_database_works(server, path):
     answer = await server.ask("GET", path)
     assert (answer.status, answer.json) == (200, {"status": "ready"})
 
 
-async def test_not_ready_with_a_schema_that_is_too_old(reactor, empty_database):
-    """A database that lacks a migration of this build is not ready, one that has a newer is."""
+async def test_readiness_needs_every_migration_of_the_build(reactor, empty_database):
+    """A database with newer migrations is ready."""
     running = await start(reactor, empty_database)
     try:
         newest = "SELECT max(number) FROM schema_migrations"
@@ -67,7 +66,7 @@ async def test_not_ready_with_a_schema_that_is_too_old(reactor, empty_database):
 
 
 async def becomes(reactor, running, wanted):
-    """Ask for readiness until it has had this status for longer than a probe stands; the slowest answer, in seconds."""
+    """Wait until readiness has had this status for longer than a probe is valid; return the slowest reply's seconds."""
     slowest, since = 0.0, None
     while since is None or time.monotonic() < since + 1.5 * EVERY_SECONDS:
         sent = time.monotonic()
@@ -79,8 +78,8 @@ async def becomes(reactor, running, wanted):
 
 
 @pytest.mark.parametrize("trouble", ["commits hang", "frozen"])
-async def test_readiness_is_truthful_within_seconds(reactor, new_cluster, trouble):
-    """While the database answers but commits nothing, or is silent, ready is a 503; when it is back, a 200."""
+async def test_readiness_follows_the_database_within_seconds(reactor, new_cluster, trouble):
+    """It returns 503 while the database commits nothing or is silent, and 200 afterwards."""
     with servers(cluster=new_cluster) as made:
         primary = made.make_primary()
         running = await start(reactor, primary.dsn)
@@ -93,8 +92,8 @@ async def test_readiness_is_truthful_within_seconds(reactor, new_cluster, troubl
             await running.service.stopService()
 
 
-async def test_a_database_that_refuses_to_write_is_not_ready(reactor, empty_database):
-    """It may have become a standby; ready again as soon as it takes writes."""
+async def test_read_only_database_is_not_ready(reactor, empty_database):
+    """The database may have become a standby. The service is ready again when it accepts writes."""
     running = await start(reactor, empty_database)
     name = empty_database.rpartition("dbname=")[2]
     admin = empty_database.replace(f"dbname={name}", "dbname=postgres")
@@ -108,7 +107,7 @@ async def test_a_database_that_refuses_to_write_is_not_ready(reactor, empty_data
 
 
 class Counting:
-    """A database that counts probes, and answers as it is told."""
+    """A database that counts probes, and answers them as the test wants."""
 
     def __init__(self):
         self.probes = []
@@ -126,8 +125,11 @@ async def status(request):
     return 200
 
 
-def test_probes_are_shared_and_few():
-    """One at a time, one a second; an outcome stands for a second, and a probe without one is a no after a while."""
+def test_probes_are_shared_and_limited():
+    """One probe runs at a time, at most one a second.
+
+    Its result is valid for a second; a silent probe counts as failed.
+    """
     clock, database, answers = Clock(), Counting(), []
     health = Health(features=FEATURES, database=database, schema_number=1, reactor=clock)
 
@@ -159,8 +161,8 @@ def test_probes_are_shared_and_few():
     assert answers[29:] == [503] * 2
 
 
-def test_who_hangs_up_ends_no_probe():
-    """It is shared: a client that goes away leaves it to the others."""
+def test_hang_up_leaves_the_shared_probe_running():
+    """Other clients wait for the same probe."""
     database = Counting()
     health = Health(features=FEATURES, database=database, schema_number=1, reactor=Clock())
     gone, stays = (Deferred.fromCoroutine(status(health.ready())) for _ in range(2))
@@ -171,8 +173,8 @@ def test_who_hangs_up_ends_no_probe():
     assert stays.result == 200
 
 
-async def test_without_a_database_only_liveness_answers(reactor, empty_database):
-    """A database that takes no connections: health is 200, ready and data routes are 503 with Retry-After."""
+async def test_only_liveness_works_without_a_database(reactor, empty_database):
+    """Health returns 200; readiness and data routes return 503 with Retry-After."""
     running = await start(reactor, empty_database)
     name = empty_database.rpartition("dbname=")[2]
     admin = empty_database.replace(f"dbname={name}", "dbname=postgres")

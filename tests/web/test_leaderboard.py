@@ -19,8 +19,8 @@ async def opt_out(server, client):
     return await server.ask("DELETE", "/api/leaderboard/opt-in", bearer=client.tokens.access_token)
 
 
-async def test_opting_in_shows_what_was_pushed_before(server):
-    """An entry folds in what the player has pushed, and follows later pushes at once."""
+async def test_entry_includes_earlier_pushes(server):
+    """Later pushes update the entry immediately."""
     client = await server.player("ann")
     await push(server, client, progress_of(stats__best_single_score=700, stats__fastest_win_seconds=95))
     assert await board(server, client) == []
@@ -30,8 +30,8 @@ async def test_opting_in_shows_what_was_pushed_before(server):
     assert await board(server, client) == [("Ann", 900, 95)]
 
 
-async def test_a_player_sees_their_own_entry(server):
-    """Its name, its bests and whether others see it, at any time; looking counts toward no limit."""
+async def test_player_sees_the_own_entry(server):
+    """The reply has the name, the bests and the visibility. No rate limit counts the request."""
     client, other = await server.player("ann"), await server.player("bob")
     await opt_in(server, other, "Bob")
 
@@ -58,8 +58,8 @@ async def test_a_player_sees_their_own_entry(server):
     assert (await server.ask("GET", "/api/leaderboard/opt-in")).status == 401
 
 
-async def test_a_player_without_any_best_is_listed_last(server):
-    """Bests that don't count are null, and nulls come last."""
+async def test_player_without_a_best_is_listed_last(server):
+    """Bests that don't count are null."""
     client, other = await server.player("ann"), await server.player("bob")
     await opt_in(server, client, "Ann")
     await opt_in(server, other, "Bob")
@@ -67,8 +67,8 @@ async def test_a_player_without_any_best_is_listed_last(server):
     assert await board(server, client) == [("Bob", 1, None), ("Ann", None, None)]
 
 
-async def test_opting_out_hides_and_opting_in_again_shows(server):
-    """A hidden entry keeps its bests, goes on improving, and comes back under a new name."""
+async def test_entry_returns_with_its_bests_after_opting_in_again(server):
+    """A hidden entry continues to improve, and returns under a new name."""
     client = await server.player("ann")
     await opt_in(server, client, "Ann")
     await push(server, client, progress_of(stats__best_single_score=5))
@@ -84,7 +84,7 @@ async def test_opting_out_hides_and_opting_in_again_shows(server):
     ("score", "seconds", "shown"),
     [(2**32 - 1, 1, (I32, 1)), (I32 + 1, I32 + 1, (I32, None)), (1, 2**64 - 1, (1, None)), (0, 0, (None, None))],
 )
-async def test_absurd_bests_do_not_break_the_board(server, score, seconds, shown):
+async def test_absurd_bests_are_capped_or_ignored(server, score, seconds, shown):
     """Scores end where a client's i32 does; times that no client could read don't count."""
     client = await server.player("ann")
     await opt_in(server, client, "Ann")
@@ -92,8 +92,8 @@ async def test_absurd_bests_do_not_break_the_board(server, score, seconds, shown
     assert await board(server, client) == [("Ann", *shown)]
 
 
-async def test_the_order_and_its_ties(server):
-    """Score, then time, then who was there first, then the id; at most a hundred."""
+async def test_entries_are_ordered_by_score_time_and_age(server):
+    """Ties are decided by time, then by the earlier entry, then by id. The list has at most a hundred entries."""
     client = await server.player("ann")
     server.sql(
         "INSERT INTO users (id, username, password_hash, created_at)"
@@ -129,7 +129,7 @@ async def test_the_order_and_its_ties(server):
 
 
 async def test_recorded_at_moves_when_a_best_improves_or_the_entry_is_named(server):
-    """A push without a new best leaves the time, a new best or a name moves it."""
+    """A push without a new best doesn't move it."""
     client = await server.player("ann")
     seen = []
     for step in (
@@ -145,16 +145,15 @@ async def test_recorded_at_moves_when_a_best_improves_or_the_entry_is_named(serv
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 33, "a\0b", "a\u202eb", 5, None])
-async def test_a_name_that_may_not_be_is_a_400(server, name):
-    """The rules of names are answered in words."""
+async def test_invalid_name_is_a_400_with_the_rule(server, name):
     client = await server.player("ann")
     answer = await opt_in(server, client, name)
     assert answer.status == 400
     assert "display_name" in answer.json["error"]
 
 
-async def test_a_deleted_player_leaves_the_board_at_once(server):
-    """Deletion takes the entry with it; opting in or out afterwards is a 404."""
+async def test_deleted_player_leaves_the_leaderboard_immediately(server):
+    """Opting in or out afterwards returns 404."""
     client, other = await server.player("ann"), await server.player("bob")
     await opt_in(server, client, "Ann")
     assert len(await board(server, other)) == 1
@@ -166,8 +165,7 @@ async def test_a_deleted_player_leaves_the_board_at_once(server):
     assert (await opt_out(server, client)).status == 404
 
 
-async def test_other_services_forget_within_a_second(reactor, server):
-    """What one service commits, another shows after at most a second."""
+async def test_change_appears_on_other_nodes_within_a_second(reactor, server):
     other = await start(reactor, server.dsn)
     client = await server.player("ann")
     assert await board(other, client) == []
@@ -178,8 +176,8 @@ async def test_other_services_forget_within_a_second(reactor, server):
     await other.service.stopService()
 
 
-async def test_a_hundred_thousand_entries_are_served_by_indexes(server, full):
-    """The list reads the ranking index without a sort, a push updates by the primary key; so it is from 10,000 on."""
+async def test_leaderboard_of_100_000_entries_is_read_by_its_index(server, full):
+    """The list needs no sort, and a push updates by the primary key; so it is from 10,000 entries on."""
     server.sql(
         "INSERT INTO users (id, username, password_hash, created_at)"
         " SELECT gen_random_uuid(), 'p' || n, 'x', now() FROM generate_series(1, %s) AS n",
@@ -214,8 +212,8 @@ async def test_a_hundred_thousand_entries_are_served_by_indexes(server, full):
 
 
 @pytest.mark.parametrize("change", ["push", "opt in", "delete"])
-async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, change):
-    """What is committed for a client that has gone meanwhile is shown at once, like everything else."""
+async def test_hang_up_leaves_no_stale_list(server, reactor, change):
+    """A change is shown immediately, even if its client hung up before the commit."""
     client, other = await server.player("ann"), await server.player("bob")
     await opt_in(server, client, "Ann")
     calls = {
@@ -230,9 +228,9 @@ async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, chan
     going = defer.ensureDeferred(call())
     going.addErrback(lambda _: None)
     await until(reactor, lambda: lock_waiters(server.dsn))
-    assert len(await board(server, other)) == 1  # remembered from now on
+    assert len(await board(server, other)) == 1  # the node remembers the list from now on
     going.cancel()
-    await deferLater(reactor, 0.05)  # for the hang-up to arrive
+    await deferLater(reactor, 0.05)  # wait until the hang-up arrives
     holder.rollback()
     holder.close()
     listed = "SELECT display_name, best_score, best_time_secs FROM leaderboard"
@@ -240,8 +238,8 @@ async def test_a_client_that_hangs_up_leaves_no_stale_list(server, reactor, chan
     assert await board(server, other) == expected
 
 
-async def test_ten_changes_a_minute_are_enough(server):
-    """Of each player, in and out and under another name together; the list stays as the tenth has left it."""
+async def test_eleventh_change_in_a_minute_is_refused(server):
+    """Opting in, opting out and renaming share a limit for each player. The list stays as the tenth change left it."""
     ann, bob = await server.player("ann"), await server.player("bob")
     for number in range(5):
         assert (await opt_in(server, ann, f"Ann {number}")).status == 200

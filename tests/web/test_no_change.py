@@ -1,4 +1,4 @@
-"""A request that changes nothing has no consequences, and a change names the boards that it concerns."""
+"""A request that changes nothing has no consequences, and a change lists the boards that it concerns."""
 
 from dataclasses import replace
 from itertools import count
@@ -21,7 +21,7 @@ DAY, SEED_OF_NO_DAY = "daily/2026-04-26", 1
 
 @pytest.fixture
 def consequences(server):
-    """Run a request: the notices that it publishes, whether a list is forgotten, and its events in the history."""
+    """Run a request; return its notices, whether a list is forgotten, and its events in the history."""
     bus, history, notices = server.service.parts.bus, server.service.parts.history, []
     numbers = count()
     bus.subscribers.append(notices.append)
@@ -43,7 +43,7 @@ def consequences(server):
 
 @pytest.fixture
 def operating(reactor, server):
-    """Perform an act; the notices that it publishes."""
+    """Perform an act and return the notices that it publishes."""
 
     async def operating(act, target, **given):
         notices = []
@@ -150,8 +150,8 @@ async def test_a_request_without_a_change_has_no_consequences(server, consequenc
     assert await consequences(again) == ([], False, [])
 
 
-async def test_a_login_ends_no_stream_unless_it_ends_a_session(server, consequences):
-    """Below a hundred sessions it begins one, which concerns no other."""
+async def test_login_ends_no_stream_unless_it_ends_a_session(server, consequences):
+    """Below a hundred sessions, a login ends none."""
     await server.player("ann")
     assert await consequences(lambda: server.client().login("ann", PASSWORD)) == ([], False, ["login"])
 
@@ -177,8 +177,8 @@ async def test_listing_a_replay_names_its_boards(server, consequences, score, op
     assert (forgotten, events) == (True, ["replay listed" if listed else "replay unlisted"])
 
 
-async def test_deleting_a_replay_tells_the_list_whose_best_score_it_proved(server, consequences):
-    """An entry of the leaderboard says whether a replay proves its best score."""
+async def test_deleting_the_proof_of_a_best_score_changes_the_leaderboard(server, consequences):
+    """An entry shows whether a replay proves its best score."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     replay_id = verified(server.dsn, (await ann.me()).id, 700, seed=SEED_OF_NO_DAY)
@@ -209,8 +209,8 @@ async def test_leaving_player_changes_boards_only_if_on_one(server, consequences
         assert [type(each) for each in (await consequences(bob.delete_account))[0]] == [SessionsEnded]
 
 
-async def test_a_hidden_entry_that_improves_names_no_board(server, consequences):
-    """No player sees the entry, however good it is."""
+async def test_improved_hidden_entry_changes_no_board(server, consequences):
+    """No player sees the entry."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     await ann.opt_out()
@@ -232,8 +232,8 @@ async def test_a_hidden_entry_that_improves_names_no_board(server, consequences)
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-async def test_an_act_names_the_boards_that_it_changes(server, operating, act, given, boards):
-    """An act that changes no board publishes no such notice."""
+async def test_act_lists_the_boards_that_it_changes(server, operating, act, given, boards):
+    """An act that changes no board publishes no notice about boards."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     player = (await ann.me()).id

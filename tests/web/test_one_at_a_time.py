@@ -1,4 +1,4 @@
-"""One player's writes wait for each other, and for nobody else's (docs/security.md "Bounds")."""
+"""The writes of one player run one at a time; other players' writes don't wait (docs/security.md "Bounds")."""
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -15,7 +15,7 @@ POOL = 8
 
 
 class Work:
-    """Pieces of work that end when they are told to."""
+    """Pieces of work that end when the test ends them."""
 
     def __init__(self):
         self.clock = Clock()
@@ -45,8 +45,8 @@ def work():
     return Work()
 
 
-def test_work_of_one_key_is_done_in_order(work):
-    """The next begins when the one before has ended, also when that failed; other keys don't wait."""
+def test_work_of_one_key_runs_in_order(work):
+    """Each piece begins when the one before has ended or failed. Work of other keys doesn't wait."""
     results = [work.ask(name) for name in ("first", "second", "third")]
     other = work.ask("other", key="bob")
     assert work.begun == ["first", "other"]
@@ -60,14 +60,14 @@ def test_work_of_one_key_is_done_in_order(work):
     assert work.queue._waiting == {}
 
 
-def test_who_has_gone_leaves_the_queue(work):
-    """A request that is cancelled while it waits never runs, wherever in the queue it was."""
+def test_cancelled_request_leaves_the_queue(work):
+    """It never runs, wherever it was in the queue."""
     _, *waiting = [work.ask(name) for name in ("first", "second", "third", "fourth")]
     for gone in (waiting[1], waiting[0]):
         gone.cancel()
         gone.addErrback(lambda failure: failure.trap(CancelledError))
     work.running["first"].callback(None)
-    waiting[2].cancel()  # after the end of the first, and before its turn
+    waiting[2].cancel()  # after the end of the first, and before the third's turn
     waiting[2].addErrback(lambda failure: failure.trap(CancelledError))
     work.clock.advance(0)
     assert work.begun == ["first"]
@@ -76,8 +76,8 @@ def test_who_has_gone_leaves_the_queue(work):
     assert work.begun == ["first", "fifth"]
 
 
-def test_a_queue_has_a_bound(work):
-    """One more than may wait is refused, which is reported, and so are others until one has left."""
+def test_full_queue_refuses_more_work(work):
+    """Each refusal is reported, until a piece of work has left the queue."""
     work.ask("first")
     waiting = [work.ask(number) for number in range(WAITING)]
     refused = work.ask("one more")
@@ -103,7 +103,7 @@ def held(server):
 
 
 async def test_one_account_can_not_hold_all_connections(server, reactor, held):
-    """40 writes of a player wait for one row that somebody holds: others are served at once, and then they are too."""
+    """40 writes of a player wait for a locked row; other players' requests don't, and all writes succeed in the end."""
     ann, bob = await server.player("ann"), await server.player("bob")
     release = held((await ann.me()).id)
     bearer = ann.tokens.access_token
@@ -131,8 +131,8 @@ async def test_one_account_can_not_hold_all_connections(server, reactor, held):
     assert set(await waiting) == {200}
 
 
-async def test_too_many_waiting_writes_of_a_player_are_a_429(server, reactor, held):
-    """Those in the queue are served when their turn comes."""
+async def test_too_many_waiting_writes_of_a_player_get_429(server, reactor, held):
+    """Writes in the queue still run."""
     ann = await server.player("ann")
     release = held((await ann.me()).id)
     answers = []

@@ -19,8 +19,8 @@ from tests.reference import FILE, page
 OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
 
 
-async def test_the_document_lists_every_route_and_its_shapes(server):
-    """Every route is there, with its body, its answer and the errors it can give."""
+async def test_document_lists_every_route_and_its_shapes(server):
+    """Each route has its body, its reply and its errors."""
     answer = await server.ask("GET", "/api/openapi.json")
     document = answer.json
     assert document["openapi"] == "3.1.0"
@@ -38,7 +38,7 @@ async def test_the_document_lists_every_route_and_its_shapes(server):
         "404",
         "429",
         *OF_ANY_ROUTE,
-    }  # too large an avatar is a 400
+    }  # a too large avatar gets a 400
     shown = document["paths"]["/avatars/{user_id}.{extension}"]["get"]
     assert set(shown["responses"]["200"]["content"]) == set(upload["requestBody"]["content"])
     assert [parameter["name"] for parameter in shown["parameters"]] == ["user_id", "extension", "If-None-Match"]
@@ -46,7 +46,7 @@ async def test_the_document_lists_every_route_and_its_shapes(server):
     assert set(document["components"]["schemas"]) >= {"AuthRequest", "TokenPair", "Me", "Ok", "ErrorBody"}
 
 
-async def test_the_document_refers_to_nothing_that_is_not_in_it(server):
+async def test_document_refers_only_to_what_it_has(server):
     """Every reference has a target, and every link leads to an operation with these parameters."""
     answer = await server.ask("GET", "/api/openapi.json")
     for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', answer.content.decode())):
@@ -61,15 +61,15 @@ async def test_the_document_refers_to_nothing_that_is_not_in_it(server):
 
 
 def operations():
-    """The operations of the document, by their ids."""
+    """Return the operations of the document, by id."""
     listed = [operation for path in openapi()["paths"].values() for operation in path.values()]
     by_id = {operation["operationId"]: operation for operation in listed}
     assert len(by_id) == len(listed)
     return by_id
 
 
-def test_an_operation_is_called_like_the_method_of_the_client():
-    """Each has the name of a method of solisync.client, but for what is for browsers; another path's is an alias."""
+def test_operation_is_named_like_the_method_of_the_client():
+    """Operations for browsers have no method. The second path of a route is an alias."""
     methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
     of_sessions = ("refresh", "change_password", "recover", "reset", "logout")
     for_browsers = {"docs", *(f"browser_{name}" for name in of_sessions)}
@@ -78,35 +78,35 @@ def test_an_operation_is_called_like_the_method_of_the_client():
     assert operations()["ready_alias"]["summary"] == "Alias of GET /api/health/ready"
 
 
-def test_every_operation_belongs_to_a_noun():
-    """Each has one tag; the document describes all tags, and no other."""
+def test_every_operation_has_one_tag():
+    """The document describes all tags, and no other."""
     assert all(len(operation["tags"]) == 1 for operation in operations().values())
     described = {tag["name"] for tag in openapi()["tags"]}
     assert described == {tag for operation in operations().values() for tag in operation["tags"]}
 
 
 def test_every_body_has_a_schema():
-    """Generators of clients leave out a route whose body or answer is of a type without one."""
+    """Generators of clients leave out routes whose body or reply has no schema."""
     for operation in operations().values():
         for body in (operation.get("requestBody", {}), operation["responses"]["200"]):
             assert all(content["schema"] for content in body.get("content", {}).values())
 
 
 def both():
-    """The document for players, and that for admins."""
+    """Return the documents for players and for admins."""
     return openapi(), document(table(), INTERFACE)
 
 
 def within(value):
-    """Every object in a document."""
+    """Yield every object in a document."""
     if isinstance(value, dict):
         yield value
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from within(each)
 
 
-def test_every_enumeration_and_object_has_what_generators_need():
-    """An enumeration has a type; an object has fields, or says that it may have any: else generators make it empty."""
+def test_every_enumeration_and_object_suits_generators():
+    """An enumeration has a type. An object has fields or allows any: otherwise generators make it empty."""
     for schema in within([[*both()]]):
         if isinstance(schema.get("enum"), list):
             assert schema["type"] == "string", schema
@@ -115,7 +115,7 @@ def test_every_enumeration_and_object_has_what_generators_need():
 
 
 def is_valid(value, schema):
-    """Whether a value fits a schema of the document for players."""
+    """Return whether a value fits a schema of the document for players."""
     return jsonschema_rs.is_valid({**schema, "components": openapi()["components"]}, value)
 
 
@@ -123,14 +123,14 @@ def component(name):
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def test_a_pile_is_a_foundation_or_a_column():
-    """A pile has exactly one of both fields."""
+def test_pile_is_a_foundation_or_a_column():
+    """A pile has exactly one of the two fields."""
     piles = [{}, {"Foundation": 0}, {"Tableau": 6}, {"Foundation": 0, "Tableau": 0}, {"Foundation": 4}, {"Stock": 0}]
     assert [is_valid(pile, component("Pile")) for pile in piles] == [False, True, True, False, False, False]
 
 
-def test_an_upload_has_moves_and_the_fields_of_the_game():
-    """The schema of the body names the moves, and says that other fields are kept."""
+def test_upload_has_moves_and_the_fields_of_the_game():
+    """The schema of the body has the moves, and allows other fields."""
     (content,) = operations()["upload_replay"]["requestBody"]["content"].values()
     assert content["schema"] == {"anyOf": [component("RecordedGame"), component("Replay")]}
     assert is_valid(content["example"], component("RecordedGame"))
@@ -138,13 +138,13 @@ def test_an_upload_has_moves_and_the_fields_of_the_game():
 
 
 @pytest.mark.parametrize("name", ["RecordedGame", "Replay", "Payload", "Stats", "Progress", "Achievement"])
-def test_a_shape_says_that_it_keeps_unknown_fields(name):
+def test_shape_that_keeps_unknown_fields_allows_them(name):
     """Generated clients accept the fields of a newer game."""
     assert openapi()["components"]["schemas"][name]["additionalProperties"] is True
 
 
-def test_an_event_of_a_stream_has_a_schema_by_its_name():
-    """The data of one event doesn't fit the name of another."""
+def test_event_of_a_stream_has_a_schema_by_its_name():
+    """The data of one event doesn't fit another event's schema."""
     data = {"hello": {"server_time": "2026-11-20T12:00:00Z", "revision": None}, "end": {"reason": "slow"}}
     for name in data:
         for event, each in data.items():
@@ -152,7 +152,7 @@ def test_an_event_of_a_stream_has_a_schema_by_its_name():
     assert not is_valid({"event": "future", "data": {}}, component("StreamEvent"))
 
 
-async def test_an_export_fits_its_schema(server):
+async def test_export_fits_its_schema(server):
     """The export is valid with and without progress."""
     (content,) = operations()["export"]["responses"]["200"]["content"].values()
     for pushes in (0, 1):
@@ -164,7 +164,7 @@ async def test_an_export_fits_its_schema(server):
         assert is_valid(exported, content["schema"])
 
 
-def test_a_403_says_for_each_code_what_it_means():
+def test_description_of_a_403_explains_each_code():
     """A suspended player and a foreign page get different descriptions."""
     responses = openapi()["components"]["responses"]
     assert responses["suspended"]["description"].startswith("The player is suspended")
@@ -186,13 +186,13 @@ async def test_every_documented_route_answers(server):
     document = (await server.ask("GET", "/api/openapi.json")).json
     for path, operations in document["paths"].items():
         for method in operations:
-            named = path.replace("{seed}/{draw_mode}", "1/DrawOne")  # another deal does not exist
+            named = path.replace("{seed}/{draw_mode}", "1/DrawOne")  # the other deals don't exist
             answer = await server.ask(method.upper(), re.sub(r"\{\w+\}", "x", named))
             assert answer.content != b'{"error":"not found"}', (method, path)
             assert answer.status != 405, (method, path)
 
 
-async def test_the_protocol_page_documents_exactly_the_routes_there_are(server):
+async def test_protocol_page_documents_exactly_the_existing_routes(server):
     """docs/protocol.md has one heading for each route, and none for a route that doesn't exist."""
     document = (await server.ask("GET", "/api/openapi.json")).json
     served = {f"{method.upper()} {path}" for path, operations in document["paths"].items() for method in operations}

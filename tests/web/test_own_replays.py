@@ -21,7 +21,7 @@ FILL = """
 
 
 def fill(server, user_id, count, received="now() - make_interval(secs => n)"):
-    """Store many replays of a player at once."""
+    """Store many replays of a player."""
     server.sql(FILL.format(received=received), (user_id, count))
 
 
@@ -30,7 +30,7 @@ async def ask(server, client, method, path, body=None):
 
 
 async def all_pages(client, limit, between=None):
-    """The ids on all pages."""
+    """Return the ids on all pages."""
     ids, position = [], None
     while True:
         page = await client.own_replays(limit, position)
@@ -46,8 +46,8 @@ async def recent_ids(client):
     return [line.id for line in await client.recent_replays(50)]
 
 
-async def test_a_player_sees_their_own_replays(server):
-    """The fields of the recent list, and whether it shows them, and their sizes; nothing of anybody else's."""
+async def test_player_lists_own_replays(server):
+    """The reply has the fields of the recent list, `listed` and the sizes, and no replay of other players."""
     ann, bob = await server.player("ann"), await server.player("bob")
     spelled = replay(final_score="SCORE").replace(b'"SCORE"', b"1.50")
     first = await ann.upload_replay(spelled)
@@ -65,8 +65,8 @@ async def test_a_player_sees_their_own_replays(server):
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_pages_lead_to_one_another(server):
-    """Each says where to go on, the last says null; also where all were received in the same microsecond."""
+async def test_each_page_leads_to_the_next(server):
+    """The last page has null. Replays that were received in the same microsecond are all listed."""
     client = await server.player("ann")
     fill(server, (await client.me()).id, 10, "'2026-11-20T12:00:00.123456Z'")
     stored = [each for (each,) in server.sql("SELECT id::text FROM replays ORDER BY received_at DESC, id DESC")]
@@ -79,15 +79,15 @@ async def test_pages_lead_to_one_another(server):
     assert (await (await server.player("bob")).own_replays()).replays == []
 
 
-async def test_a_microsecond_counts(server):
-    """Of two replays a microsecond apart, a page that ends between them leads from one to the other."""
+async def test_pages_distinguish_microseconds(server):
+    """A page may end between two replays a microsecond apart."""
     client = await server.player("ann")
     fill(server, (await client.me()).id, 3, "'2026-11-20T12:00:00.999997Z'::timestamptz + n * interval '1 microsecond'")
     assert len(set(await all_pages(client, 1))) == 3
 
 
-async def test_a_position_outlives_its_row(server):
-    """The row at which a page ended may be deleted meanwhile: nothing is repeated, nothing is skipped."""
+async def test_position_remains_valid_after_its_row_is_deleted(server):
+    """The next page repeats nothing and skips nothing."""
     client = await server.player("ann")
     fill(server, (await client.me()).id, 9)
     stored = [each for (each,) in server.sql("SELECT id::text FROM replays ORDER BY received_at DESC")]
@@ -101,16 +101,16 @@ async def test_a_position_outlives_its_row(server):
 @pytest.mark.parametrize(
     "query", ["before=", "before", "before=x", "before=x&before=x", "before=f" + "_" * 31, "limit=-1"]
 )
-async def test_a_query_that_no_page_gave_is_a_400(server, query):
-    """Anything malformed, and a time that no replay can have."""
+async def test_invalid_position_is_a_400(server, query):
+    """The query is malformed, or has a time that no replay can have."""
     client = await server.player("ann")
     answer = await ask(server, client, "GET", f"/api/me/replays?{query}")
     assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
 
 
 @pytest.mark.parametrize("time", [-62135596800 * 10**6, 253402300799 * 10**6 + 999_999, 0])
-async def test_a_position_may_lie_anywhere_in_time(server, time):
-    """From the first microsecond of the year 1 to the last of 9999."""
+async def test_position_may_have_any_time(server, time):
+    """Times reach from the first microsecond of the year 1 to the last of 9999."""
     client = await server.player("ann")
     await client.upload_replay(replay())
     position = urlsafe_b64encode(time.to_bytes(8, "big", signed=True) + bytes(16)).decode()
@@ -118,7 +118,7 @@ async def test_a_position_may_lie_anywhere_in_time(server, time):
 
 
 async def test_thousands_are_paged_while_new_ones_arrive(server, figure, full):
-    """No gap and no double among those that were there at the beginning; what arrives meanwhile is not waited for."""
+    """Every replay of the beginning is listed exactly once; new ones needn't be."""
     count = 10_000 if full else 2_000
     client = await server.player("ann")
     fill(server, (await client.me()).id, count, "now() - make_interval(secs => n / 7)")
@@ -136,8 +136,8 @@ async def test_thousands_are_paged_while_new_ones_arrive(server, figure, full):
     assert len(arrived) == 20
 
 
-async def test_an_unlisted_replay_is_off_the_recent_list_at_once(server):
-    """Its own link works, and listing it again shows it again; saying so twice is no error."""
+async def test_unlisted_replay_leaves_the_recent_list_immediately(server):
+    """Its link works, and listing it shows it again. Both requests may be repeated."""
     client = await server.player("ann")
     kept, hidden = await client.upload_replay(replay()), await client.upload_replay(replay())
     assert await recent_ids(client) == [hidden, kept]
@@ -150,8 +150,8 @@ async def test_an_unlisted_replay_is_off_the_recent_list_at_once(server):
         assert await recent_ids(client) == [hidden, kept]
 
 
-async def test_a_deleted_replay_is_gone_at_once(server, no_lost_failures):
-    """From the recent list, its link and one's own list; its charge is free again; doing it again is a 404."""
+async def test_deleted_replay_is_gone_immediately(server, no_lost_failures):
+    """It leaves the recent list, its link and the own list, and its charge is freed. A second deletion returns 404."""
     client = await server.player("ann")
     kept, deleted = await client.upload_replay(replay()), await client.upload_replay(replay())
     assert server.sql("SELECT used_bytes FROM replay_usage") == [(2 * CHARGE,)]
@@ -167,16 +167,15 @@ async def test_a_deleted_replay_is_gone_at_once(server, no_lost_failures):
     assert (await server.ask("GET", f"/api/replays/{deleted}")).status == 404
 
 
-async def test_bests_outlive_their_replay(server):
-    """What a deleted replay has brought to the leaderboard stays there."""
+async def test_leaderboard_keeps_the_best_of_a_deleted_replay(server):
     client = await server.player("ann")
     await client.opt_in("Ann")
     await client.delete_replay(await client.upload_replay(replay(final_score=700)))
     assert [entry.best_score for entry in await client.leaderboard()] == [700]
 
 
-async def test_other_nodes_show_it_for_a_second_at_most(nodes, reactor):
-    """What one node unlists or deletes, another one no longer shows a second later."""
+async def test_other_nodes_show_a_removed_replay_for_at_most_a_second(nodes, reactor):
+    """The first node unlists or deletes the replay."""
     here, there = nodes
     client = await here.player("ann")
     elsewhere = there.client()
@@ -193,8 +192,8 @@ async def test_other_nodes_show_it_for_a_second_at_most(nodes, reactor):
 
 
 @pytest.mark.parametrize("bad", [UNKNOWN, "x", UNKNOWN[:-1] + "G", UNKNOWN.replace("-", "")])
-async def test_another_players_replay_is_a_404(server, bad):
-    """As is one that nobody has: never a 403, and nothing happens."""
+async def test_replay_of_another_player_is_a_404(server, bad):
+    """An unknown id returns the same, never 403, and nothing happens."""
     ann, bob = await server.player("ann"), await server.player("bob")
     theirs = await bob.upload_replay(replay())
     for replay_id in (theirs, bad):
@@ -204,8 +203,8 @@ async def test_another_players_replay_is_a_404(server, bad):
     assert await recent_ids(ann) == [theirs]
 
 
-async def test_a_deleted_player_has_no_replays(server):
-    """A good token of a player who is gone is told so, before any id is looked at."""
+async def test_deleted_player_has_no_replays(server):
+    """The 404 comes before any id is checked."""
     client = await server.player("ann")
     tokens = client.tokens
     await client.delete_account()
@@ -221,8 +220,8 @@ async def test_a_deleted_player_has_no_replays(server):
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"listed": null}', b'{"listed": 1}', b'{"listed": "true"}', b"true"])
-async def test_listed_is_true_or_false(server, body):
-    """Anything else is a 400, and changes nothing."""
+async def test_listed_must_be_true_or_false(server, body):
+    """Another value returns 400 and changes nothing."""
     client = await server.player("ann")
     replay_id = await client.upload_replay(replay())
     answer = await ask(server, client, "PUT", f"/api/replays/{replay_id}/listed", body)
@@ -231,14 +230,13 @@ async def test_listed_is_true_or_false(server, body):
 
 
 @pytest.mark.parametrize("path", ["/api/me/replays", f"/api/replays/{UNKNOWN}/listed", f"/api/replays/{UNKNOWN}"])
-async def test_all_of_it_is_for_players(server, path):
-    """Without a token it is a 401."""
+async def test_routes_of_own_replays_need_a_token(server, path):
     method = {"s": "GET", "d": "PUT", "0": "DELETE"}[path[-1]]
     assert (await server.ask(method, path, body={"listed": True} if method == "PUT" else None)).status == 401
 
 
-async def test_everything_at_once_ends_well(server, no_deadlocks):
-    """Uploads, deletions, hiding and the deletion of the account, all together: no 500, and no charge is left over."""
+async def test_simultaneous_changes_leave_no_charge(server, no_deadlocks):
+    """Uploads, deletions, unlisting and the deletion of the account run together: no request fails with 500."""
     client, other = await server.player("ann"), await server.player("bob")
     token = client.tokens.access_token
     ids = [await client.upload_replay(replay()) for _ in range(20)]
@@ -263,8 +261,8 @@ async def test_everything_at_once_ends_well(server, no_deadlocks):
     assert (await other.own_replays()).replays == []
 
 
-async def test_an_upload_of_an_older_node_is_listed(server):
-    """Its statement knows nothing of lists; what it shows itself are unlisted ones, too."""
+async def test_upload_of_an_older_node_is_listed(server):
+    """Its statement doesn't set `listed`. An older node lists unlisted replays too."""
     client = await server.player("ann")
     fill(server, (await client.me()).id, 1)
     ((replay_id,),) = server.sql("SELECT id::text FROM replays")

@@ -42,6 +42,6 @@ def test_parameter_with_the_name_of_a_part_has_its_type(kind):
 
 
 def test_given_values_replace_parts():
-    """What a caller gives is passed instead of the part, and a parameter without either keeps its default."""
+    """The caller's value replaces the part. A parameter with neither keeps its default."""
     parts = Parts(**dict.fromkeys(PARTS, "part"))
     assert parts.make(lambda *, bus, now, batch=5: (bus, now, batch), now="given") == ("part", "given", 5)

@@ -10,8 +10,8 @@ from tests.harness.service import refused
 NEW = "another horse"
 
 
-async def test_a_new_password_ends_every_other_session(server):
-    """The answer is a pair of a new session, the only one that is left; the old password logs in no more."""
+async def test_new_password_ends_every_other_session(server):
+    """The reply has the tokens of the only session left; the old password no longer logs in."""
     client, other = await server.player("ann"), server.client()
     await other.login("ann", PASSWORD)
     former = client.tokens
@@ -25,11 +25,11 @@ async def test_a_new_password_ends_every_other_session(server):
     assert await other.login("ann", NEW)
 
 
-async def test_an_access_token_outlives_a_change_of_password(server):
-    """Access tokens are not ended: they live on until they expire."""
+async def test_access_token_remains_valid_after_a_password_change(server):
+    """Access tokens are valid until they expire."""
     client = await server.player("ann")
     token = client.tokens.access_token
-    await client.change_password(PASSWORD, PASSWORD)  # the new one may be the old one
+    await client.change_password(PASSWORD, PASSWORD)  # the new password may equal the old one
     assert (await server.ask("GET", "/api/me", bearer=token)).status == 200
 
 
@@ -43,16 +43,16 @@ async def test_an_access_token_outlives_a_change_of_password(server):
         (PASSWORD + "x" * 1024, NEW, (401, "invalid credentials")),
     ],
 )
-async def test_a_refused_change_changes_nothing(server, current, new, answer):
-    """The rules of the new password come first, then the current one; the sessions go on."""
+async def test_refused_change_changes_nothing(server, current, new, answer):
+    """The rules of the new password are checked first, then the current password. All sessions continue."""
     client = await server.player("ann")
     assert await refused(client.change_password(current, new)) == answer
     assert await client.refresh()
     assert await server.client().login("ann", PASSWORD)
 
 
-async def test_a_deleted_player_has_no_password(server):
-    """The new password is checked before, the current one after."""
+async def test_deleted_player_can_not_change_a_password(server):
+    """The new password is checked before the player, the current password after."""
     client = await server.player("ann")
     token = client.tokens.access_token
     await client.delete_account()
@@ -61,8 +61,8 @@ async def test_a_deleted_player_has_no_password(server):
         assert (await server.ask("PUT", "/api/me/password", body=body, bearer=token)).status == status
 
 
-async def test_a_password_that_changed_meanwhile_is_not_changed_again(server, monkeypatch):
-    """The change is made only while the stored hash is still the one that was verified."""
+async def test_password_change_fails_if_another_came_first(server, monkeypatch):
+    """The change needs the stored hash that was verified."""
     client = await server.player("ann")
     verify = bcrypt.checkpw
 
@@ -77,8 +77,8 @@ async def test_a_password_that_changed_meanwhile_is_not_changed_again(server, mo
     assert await client.refresh()
 
 
-async def test_a_player_may_try_five_passwords_a_minute(server):
-    """Right or wrong, from whatever address; another player is not affected."""
+async def test_sixth_password_attempt_in_a_minute_is_refused(server):
+    """Right and wrong attempts count, from any address. Other players aren't affected."""
     client, other = await server.player("ann"), await server.player("bob")
     for number in range(5):
         client._headers["X-Forwarded-For"] = f"192.0.2.{number}"
@@ -88,8 +88,8 @@ async def test_a_player_may_try_five_passwords_a_minute(server):
 
 
 @pytest.mark.parametrize("how", ["change", "reset"])
-async def test_an_imported_hash_is_of_72_bytes_until_it_is_replaced(server, how):
-    """Its player logs in with the long password of old; of the next one all bytes count."""
+async def test_imported_hash_uses_72_bytes_until_it_is_replaced(server, how):
+    """The player logs in with the long old password. All bytes of the next password count."""
     client, old, new = await server.player("ann"), "long " * 20, "another " * 20
     theirs = bcrypt.hashpw(old.encode()[:72], bcrypt.gensalt(4)).decode()
     server.sql("UPDATE users SET password_hash = %s", (theirs,))
@@ -99,7 +99,7 @@ async def test_an_imported_hash_is_of_72_bytes_until_it_is_replaced(server, how)
     assert await refused(client.login("ann", old[:71])) == (401, "invalid credentials")
     if how == "change":
         await client.change_password(old, new)
-    else:  # as a node of an older version does
+    else:  # a node of an older version hashes so
         made = bcrypt.hashpw(prehash(new.encode()), bcrypt.gensalt(4)).decode()
         server.sql("UPDATE users SET password_hash = %s", (made,))
     assert server.sql("SELECT password_cut FROM users") == [(None,)]
