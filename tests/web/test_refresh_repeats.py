@@ -174,7 +174,7 @@ async def test_cookie_is_cleared_when_its_successor_is_spent(server):
 
 
 async def test_device_keeps_its_games_when_the_answer_of_its_refresh_is_lost(server):
-    """Two devices start from 100 games and play 7 and 5; the second repeats its refresh, stays logged in, and pushes."""
+    """Two devices start from 100 games and play 7 and 5; the second repeats its refresh, and pushes."""
     first, second = await server.player("ann"), server.client()
     await push(server, first.tokens.access_token, 100)
     await second.login("ann", PASSWORD)
