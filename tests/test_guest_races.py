@@ -1,16 +1,20 @@
 """Guests beside everything else that happens to them at the same time (docs/protocol.md "Guests")."""
 
+import json
 import random
+import socket
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from solisync.errors import Unavailable
 from solisync.storage import guests
-from tests.harness.concurrency import gather
+from tests.harness.concurrency import gather, until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.payloads import progress_of, replay
+from tests.harness.postgres import connect, lock_waiters
 
 
 class Device:
@@ -159,3 +163,56 @@ async def test_join_that_fails_leaves_both_as_they_were(server, monkeypatch):
     assert (await counted(player), await counted(guest)) == (0, 1)
     assert (await player.http("POST", "/api/me/join", body)).status == 200
     assert await counted(player) == 1
+
+
+class HangUp:
+    """A client that hangs up while its request waits for the lock of a row."""
+
+    def __init__(self, server, reactor):
+        self.server, self.reactor = server, reactor
+
+    async def send(self, path, body, *, bearer=None, locked):
+        """Send a request, close the connection while it waits for the player's row, and let it end."""
+        content = json.dumps(body)
+        token = f"Authorization: Bearer {bearer}\r\n" if bearer else ""
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{token}Content-Length: {len(content)}\r\n\r\n"
+        with closing(connect(self.server.dsn)) as blocking, blocking.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT FROM users WHERE username = %s FOR UPDATE", (locked,))
+            with socket.create_connection(("127.0.0.1", self.server.port)) as connection:
+                connection.sendall((head + content).encode())
+                await until(self.reactor, lambda: lock_waiters(self.server.dsn))
+            cursor.execute("COMMIT")
+        await until(self.reactor, lambda: self.server.at_rest)
+
+
+async def test_refresh_can_be_repeated_when_the_client_has_hung_up(server, reactor):
+    """The refresh is committed nevertheless, and its repeat returns the tokens."""
+    client = await server.player("ann")
+    body = {"refresh_token": client.tokens.refresh_token, "retry_key": "a-key-of-one-refresh"}
+    await HangUp(server, reactor).send("/api/auth/refresh", body, locked="ann")
+    assert server.sql("SELECT spent_jti IS NOT NULL FROM refresh_tokens") == [(True,)]
+    assert (await server.ask("POST", "/api/auth/refresh", body=body)).status == 200
+
+
+async def test_join_can_be_repeated_when_the_client_has_hung_up(server, reactor):
+    """The join is committed nevertheless, and its repeat returns the sum."""
+    chance = random.Random(3)
+    player, guest = await begun([server], chance, "ann"), await begun([server], chance)
+    await guest.play()
+    body = {"guest_refresh_token": guest.refresh}
+    await HangUp(server, reactor).send("/api/me/join", body, bearer=player.access, locked="ann")
+    assert server.sql("SELECT count(*) FROM users") == [(1,)]
+    answer = await player.http("POST", "/api/me/join", body)
+    assert (answer.status, answer.json["merged"]["stats"]["games_played"]) == (200, 1)
+
+
+async def test_claim_holds_when_the_client_has_hung_up(server, reactor):
+    """The repeat says that the account is a player, who logs in."""
+    guest = await begun([server], random.Random(4))
+    name = (await guest.http("GET", "/api/me")).json["username"]
+    body = {"username": "ann", "password": PASSWORD}
+    await HangUp(server, reactor).send("/api/me/claim", body, bearer=guest.access, locked=name)
+    answer = await guest.http("POST", "/api/me/claim", body)
+    assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
+    await server.client().login("ann", PASSWORD)
