@@ -387,7 +387,7 @@ def test_embedded_database_moves_to_another_directory(initialized, place):
 
 @pytest.fixture
 def choosing(place, reactor, shared_dsn, monkeypatch):
-    """What chooses where ours is 18 and another version in PATH: "ours", "installed" or the error."""
+    """Return a function that reports which program is chosen: "ours", "installed" or the error."""
 
     async def choosing(find, name, installed, *given, **more):
         if installed:

@@ -69,6 +69,6 @@ def test_size_of_a_remote_database_is_shown_without_its_disk():
     ],
 )
 def test_doctor_finds_what_grows_without_bound(total, events, days, transactions, levels):
-    """Examples are a database too large for a backup, analytics without an end, and rows that are never frozen."""
+    """The database is too large for a backup, analytics have no limit of days, or rows are never frozen."""
     sizes = Sizes(total, transactions, [("analytics_events", events), ("users", 1)])
     assert [finding.level for finding in database_checks.tables(sizes, days)] == levels

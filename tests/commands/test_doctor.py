@@ -27,7 +27,7 @@ LATEST = load_migrations()[-1].number
 
 @pytest.fixture
 def examine(administrate):
-    """Let the doctor look, at a free port unless told otherwise: what was found, as (level, subject) to all texts."""
+    """Run the doctor, on a free port by default; return the findings, as (level, subject) to all texts."""
 
     async def examine(*, wrong=True, **environ):
         given = {"SOLISYNC_LISTEN": f"tcp:{free_port()}:interface=127.0.0.1"} | environ

@@ -9,7 +9,7 @@ WARNING = "'{}' is a guest: it can't log in again, and will be deleted"
 
 @pytest.fixture
 def guest(server):
-    """Begin a guest; returns its username."""
+    """Begin a guest; return its username."""
 
     async def guest():
         client = server.client()

@@ -199,7 +199,7 @@ async def test_acts_are_listed_newest_first(administrate, server):
 
 @pytest.fixture
 def named(server):
-    """Insert players of these names, each with an entry under a display name."""
+    """Insert players with these names, each with an entry under a display name."""
 
     def named(**names):
         for username, display_name in names.items():

@@ -48,7 +48,7 @@ def named(server):
 
 @pytest.fixture
 def fill(server):
-    """Insert players of these names."""
+    """Insert players with these names."""
 
     def fill(*usernames):
         for name in usernames:
@@ -337,7 +337,7 @@ async def test_deleting_a_player_leaves_no_trace(administrate, server):
 
 
 async def test_export_equals_the_document_that_the_player_gets(administrate, server):
-    """Only the time of the export, and its entry in the history, differ."""
+    """Only the time of the export, and the act that records it, differ."""
     ann = server.client()
     user_id = await play(server.dsn, ann, "ann")
     document = (await ann.export()).decode()

@@ -8,13 +8,13 @@ from tests.harness.console import Console
 
 @pytest.fixture
 def console(server, administrate):
-    """The console, in which nobody has signed in."""
+    """A client of the console that hasn't signed in."""
     return Console(server.service.admin_address.port, administrate)
 
 
 @pytest.fixture
 def refuse_after(monkeypatch):
-    """Set after how many seconds refused sign-ins are answered."""
+    """Set the delay in seconds of the answers to refused sign-ins."""
 
     def refuse_after(seconds):
         monkeypatch.setattr(signing_in, "REFUSED_SECONDS", seconds)
@@ -25,5 +25,5 @@ def refuse_after(monkeypatch):
 
 @pytest.fixture
 def soon(refuse_after):
-    """Refused sign-ins are answered a moment later."""
+    """Answer refused sign-ins after a moment."""
     refuse_after(0.02)

@@ -1,4 +1,4 @@
-"""Acts over HTTP: docs/console.md "Acts"."""
+"""Moderation actions in the console: docs/console.md "Acts"."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -21,7 +21,7 @@ NOBODY = str(uuid4())
 
 
 async def act(console, method, path, status=200, **body):
-    """What an act answers."""
+    """Carry out an act; return the answer."""
     answer = await console.ask(method, path, WHY | body)
     assert answer.status == status, answer
     return answer.json
@@ -39,7 +39,7 @@ async def ann(console, server):
 
 
 def steps(player, game):
-    """Each act once as it changes something, with what is answered beside `changed`."""
+    """Each act that changes something, once."""
     return [
         ("PUT", f"{player}/suspension", {"suspended": True, "message": "stop"}),
         ("PUT", f"{player}/suspension", {"suspended": False}),
@@ -55,7 +55,7 @@ def steps(player, game):
 
 
 async def test_each_act_changes_once_and_is_recorded_once(console, server, ann):
-    """Again it is answered with `changed` false, and leaves no act; the record names the admin and the client."""
+    """A repeated act returns `changed` false and isn't recorded; the record names the admin and the client."""
     _, player, game = ann
     for number, (method, path, body) in enumerate(steps(player, game)):
         assert (await act(console, method, path, **body))["changed"] is True, path
@@ -68,7 +68,7 @@ async def test_each_act_changes_once_and_is_recorded_once(console, server, ann):
 
 
 async def test_ending_a_players_access(console, ann):
-    """Sessions end, and with `access` so do access tokens."""
+    """Sessions end; with `access`, access tokens end too."""
     client, player, _ = ann
     assert await act(console, "POST", f"{player}/sessions/end", access=True) == {
         "ok": True,
@@ -79,8 +79,8 @@ async def test_ending_a_players_access(console, ann):
     assert (await refused(client.refresh()))[0] == 401
 
 
-async def test_a_link_is_made_and_only_its_digest_kept(console, server, ann):
-    """Each time another one; with `lock_out` the old password doesn't log in any more."""
+async def test_password_link_is_stored_as_a_digest(console, server, ann):
+    """Each link differs; with `lock_out` the old password no longer logs in."""
     client, player, _ = ann
     first = await act(console, "POST", f"{player}/password-link")
     second = await act(console, "POST", f"{player}/password-link", lock_out=True)
@@ -91,8 +91,8 @@ async def test_a_link_is_made_and_only_its_digest_kept(console, server, ann):
     await client.reset(token, "another horse")
 
 
-async def test_a_replay_is_checked_and_deleted(console, server, ann):
-    """The second deletion finds none."""
+async def test_replay_is_checked_and_deleted(console, server, ann):
+    """A second deletion returns 404."""
     _, _, game = ann
     await act(console, "POST", f"{game}/check", again=True)
     assert (await act(console, "POST", f"{game}/delete"))["changed"] is True
@@ -100,8 +100,8 @@ async def test_a_replay_is_checked_and_deleted(console, server, ann):
     assert server.sql("SELECT count(*) FROM replays") == [(0,)]
 
 
-async def test_deleting_a_player_wants_the_name(console, server, ann):
-    """Another one is a 400; the second deletion a 404; of the acts on the player nothing but the acts is left."""
+async def test_deleting_a_player_needs_the_username(console, server, ann):
+    """Another name returns 400, a second deletion 404. The notes about the player are deleted; the acts stay."""
     _, player, _ = ann
     await act(console, "POST", f"{player}/delete", 400, username="Ann")
     await act(console, "POST", f"{player}/delete", username="ann")
@@ -111,8 +111,8 @@ async def test_deleting_a_player_wants_the_name(console, server, ann):
     assert server.sql("SELECT count(*) FROM admin_notes") == [(0,)]
 
 
-async def test_the_name_is_compared_with_what_is_deleted(console, server, reactor, ann):
-    """A player who is renamed while the deletion waits stays: the admin has not typed that name."""
+async def test_player_renamed_during_the_deletion_stays(console, server, reactor, ann):
+    """The admin hasn't typed the new name."""
     _, player, _ = ann
     renaming = connect(server.dsn)
     try:
@@ -127,8 +127,8 @@ async def test_the_name_is_compared_with_what_is_deleted(console, server, reacto
     assert server.sql("SELECT username FROM users") == [("anna",)]
 
 
-async def test_several_are_suspended_at_once(console, server, ann):
-    """Those who exist, each once; the answer names the others."""
+async def test_several_players_are_suspended_together(console, server, ann):
+    """Each existing player is suspended once; the answer lists the missing ids."""
     _, player, _ = ann
     bob = (await (await server.player("bob")).me()).id
     ids = [player.removeprefix("/players/"), bob, NOBODY, bob]
@@ -156,22 +156,21 @@ async def test_several_are_suspended_at_once(console, server, ann):
         ("username", {"username": "a b"}),
     ],
 )
-async def test_what_is_not_understood_does_nothing(console, server, ann, path, body):
-    """A reason is needed, `other` wants a note, and all texts and times have bounds."""
+async def test_invalid_act_returns_400_and_does_nothing(console, server, ann, path, body):
+    """A reason is required, `other` needs a note, and all texts and times have bounds."""
     _, player, _ = ann
     await act(console, "PUT", f"{player}/{path}", 400, **body)
     assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]
 
 
-async def test_a_name_that_is_taken_is_a_conflict(console, server, ann):
-    """As at registering."""
+async def test_taken_username_is_a_conflict(console, server, ann):
     _, player, _ = ann
     await server.player("bob")
     await act(console, "PUT", f"{player}/username", 409, username="bob")
 
 
-async def test_grave_acts_are_few(console, server, ann):
-    """The eleventh link in ten minutes is a 429, whoever it is for; other acts go on."""
+async def test_sensitive_acts_are_limited(console, server, ann):
+    """The eleventh link in ten minutes returns 429, for any player; other acts still work."""
     _, player, _ = ann
     await console.sign_in(new_admin())
     for _ in range(10):
@@ -184,7 +183,7 @@ async def test_grave_acts_are_few(console, server, ann):
 
 
 async def test_refusals_of_admins_are_counted(console, server, ann, soon):
-    """For the alerts: sign-ins with a wrong code, and grave acts over the limit."""
+    """The alerts need sign-ins with a wrong code, and sensitive acts over the limit."""
     await console.sign_in(new_admin())
     counted = server.service.parts.metrics.registry.get_sample_value
     asked = {"route": "/api/admin/session", "method": "POST", "status": "401"}

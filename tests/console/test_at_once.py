@@ -1,4 +1,4 @@
-"""Two admins at once on one player or replay, and admins who are removed meanwhile."""
+"""Two admins who act on one player or replay at the same time, and admins who are removed during an act."""
 
 import pytest
 import pytest_twisted
@@ -43,13 +43,13 @@ async def target(console, server, administrate):
 
 
 def asked(admin, act, paths, **body):
-    """An act that is under way."""
+    """Begin an act; return the Deferred answer."""
     method, path, given = ACTS[act]
     return Deferred.fromCoroutine(admin.ask(method, path.format(**paths), WHY | given | body))
 
 
 async def wait_for_locks(server, reactor, count):
-    """So many statements wait for somebody's lock."""
+    """Wait until this number of statements wait for a lock."""
     await until(reactor, lambda: len(lock_waiters(server.dsn)) == count)
 
 
@@ -70,10 +70,13 @@ def recorded(server):
         ("delete", "check", (404, None)),
     ],
 )
-async def test_acts_of_two_admins_come_one_after_the_other(
+async def test_acts_of_two_admins_run_one_after_the_other(
     target, server, reactor, no_deadlocks, first, second, outcome
 ):
-    """Who comes second finds what the first has done, and the record has what has changed something, by whom."""
+    """The second act sees the result of the first.
+
+    The record has only acts that changed something, each with its admin.
+    """
     admins, paths = target
     holder = connect(server.dsn)
     try:
@@ -89,8 +92,8 @@ async def test_acts_of_two_admins_come_one_after_the_other(
     assert recorded(server) == [("ann", first), *([("bob", second)] if outcome == (200, True) else [])]
 
 
-async def test_of_two_suspensions_the_later_one_says_until_when(target, server, reactor):
-    """Each is recorded; the message is that of the second, and lifting it once is enough."""
+async def test_later_of_two_suspensions_sets_end_and_message(target, server, reactor):
+    """Both are recorded, and lifting the suspension once is enough."""
     admins, paths = target
     holder = connect(server.dsn)
     try:
@@ -109,8 +112,8 @@ async def test_of_two_suspensions_the_later_one_says_until_when(target, server, 
 
 
 @pytest.mark.parametrize("waits_for", ["SELECT 1 FROM users FOR UPDATE", "LOCK TABLE admin_acts IN EXCLUSIVE MODE"])
-async def test_an_act_outlives_its_admin(target, server, administrate, reactor, waits_for):
-    """Who is removed while an act is under way has done it, by name; the next request is a 401 and does nothing."""
+async def test_act_completes_when_its_admin_is_removed(target, server, administrate, reactor, waits_for):
+    """The record has the admin's name; the admin's next request returns 401."""
     admins, paths = target
     holder = connect(server.dsn)
     try:
@@ -126,8 +129,8 @@ async def test_an_act_outlives_its_admin(target, server, administrate, reactor, 
     assert server.sql("SELECT count(*) FROM profile_locks") == [(1,)]
 
 
-async def test_signing_in_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, soon):
-    """It is refused, there is no session afterwards, and the two don't wait for each other."""
+async def test_sign_in_fails_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, soon):
+    """No session is left, and there is no deadlock."""
     await administrate("admins", "add", "ann")
     code = (await administrate("admins", "code", "ann", "--json")).json["code"]
     holder = connect(server.dsn)
@@ -144,8 +147,8 @@ async def test_signing_in_while_the_admin_is_removed(console, server, administra
     assert server.sql("SELECT count(*) FROM admins, admin_sessions") == [(0,)]
 
 
-async def test_a_code_for_an_admin_who_is_removed(server, administrate, reactor):
-    """The command says that there is no such admin."""
+async def test_no_code_is_made_for_an_admin_who_is_being_removed(server, administrate, reactor):
+    """The command reports that there is no such admin."""
     await administrate("admins", "add", "ann")
     holder = connect(server.dsn)
     try:

@@ -11,7 +11,7 @@ CHUNKS = (b"10000\r\n" + b" " * 65536 + b"\r\n") * 40
 
 
 def said(console, data):
-    """The answers to bytes on a connection of their own, once the service has closed it."""
+    """Return the answers to bytes on a new connection, once the service has closed it."""
     return deferToThread(lambda: parse(exchange(console.port, data)))
 
 
@@ -26,7 +26,7 @@ def said(console, data):
         (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 431),
     ],
 )
-async def test_what_is_too_large_is_refused_at_once(console, data, status):
-    """Before anybody has signed in, and before the rest of it has arrived."""
+async def test_oversized_requests_are_refused_before_they_are_read(console, data, status):
+    """The answer needs no sign-in."""
     (answer,) = await said(console, data)
     assert (answer.status, answer.headers["connection"]) == (status, "close")

@@ -10,7 +10,7 @@ from tests.harness.concurrency import gather
 
 @pytest.fixture
 def asked():
-    """The questions that were begun; each ends when the test says so."""
+    """The queries that have begun; each ends when the test decides."""
     return []
 
 
@@ -22,8 +22,8 @@ def ask(expensive, asked):
     return Deferred.fromCoroutine(expensive.run(question))
 
 
-async def test_one_is_asked_at_a_time(asked):
-    """Some wait, the next one is unavailable, and each is asked in its turn."""
+async def test_expensive_queries_run_one_at_a_time(asked):
+    """A bounded number of queries wait for their turn; the next one is unavailable."""
     expensive = ExpensiveQueries()
     waiting = [ask(expensive, asked) for _ in range(1 + WAITING)]
     with pytest.raises(Unavailable) as refusal:
@@ -35,8 +35,8 @@ async def test_one_is_asked_at_a_time(asked):
         assert await answer == number
 
 
-async def test_hanging_up_makes_no_room(asked):
-    """Or a client that comes and goes would have the database at work on many at once."""
+async def test_query_keeps_its_place_when_its_client_leaves(asked):
+    """Otherwise a client that connects again and again would run many queries at the same time."""
     expensive = ExpensiveQueries()
     first, second = ask(expensive, asked), ask(expensive, asked)
     second.addErrback(lambda failure: None)
@@ -47,8 +47,8 @@ async def test_hanging_up_makes_no_room(asked):
     assert len(asked) == 2
 
 
-async def test_a_question_that_fails_makes_room(asked):
-    """Its error is its asker's alone."""
+async def test_failed_query_lets_the_next_one_run(asked):
+    """Only its client gets the error."""
     expensive = ExpensiveQueries()
     first, second = ask(expensive, asked), ask(expensive, asked)
     asked[0].errback(ValueError("no"))
@@ -58,8 +58,8 @@ async def test_a_question_that_fails_makes_room(asked):
     assert await second == 2
 
 
-async def test_parts_of_names_are_expensive(console, server):
-    """Fifty at once: few are answered, the others are told when to come again; players are served meanwhile."""
+async def test_searches_for_parts_of_names_are_expensive_queries(console, server):
+    """Of fifty at the same time few are answered; the others get Retry-After. Players are served as usual."""
     await console.sign_in()
     ann = await server.player("ann")
     asking = gather(50, lambda _: console.ask("GET", "/players?q=nn&where=part"), range(50))

@@ -1,4 +1,4 @@
-"""The console when a service dies, beside another node, and while the database is away."""
+"""The console when a service is killed, beside another node, and without its database."""
 
 import signal
 from uuid import uuid4
@@ -23,7 +23,7 @@ LOCKS = """
 """
 
 
-async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, serve, administrate, reactor):
+async def test_act_and_its_record_are_stored_together_or_not_at_all(console, server, serve, administrate, reactor):
     """The service is killed while one act waits for its player and another for its record; then both are repeated."""
     ids = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
     port = free_port()
@@ -55,8 +55,8 @@ async def test_an_act_is_done_with_its_record_or_not_at_all(console, server, ser
     assert server.sql(LOCKS) == [("ann", True, 1), ("bob", True, 1)]
 
 
-async def test_grave_acts_are_few_on_all_nodes_together(console, server, administrate, reactor):
-    """The eleventh is a 429 on both of two nodes, and doing so much makes no session longer."""
+async def test_limit_of_sensitive_acts_covers_all_nodes(console, server, administrate, reactor):
+    """The eleventh act returns 429 on both nodes. Sensitive acts don't extend the session."""
     await console.sign_in(new_admin())
     until_before = (await console.get("/me"))["until"]
     running = await start(reactor, server.dsn, settings={"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"})
@@ -74,8 +74,8 @@ async def test_grave_acts_are_few_on_all_nodes_together(console, server, adminis
 
 
 @pytest.mark.long
-async def test_while_the_database_is_away_nothing_is_shown_or_done(launch, reactor, new_cluster):
-    """Data and acts are a 503, never anything else; pages stay; afterwards the session holds, and nothing was done."""
+async def test_console_returns_503_without_its_database(launch, reactor, new_cluster):
+    """Afterwards the session is valid, and no refused act was carried out."""
     with servers(cluster=new_cluster) as made:
         database = made.make_primary()
         settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}

@@ -1,4 +1,4 @@
-"""Who gets through to the console: docs/console.md "Who gets in"."""
+"""Access to the console: docs/console.md "Who gets in"."""
 
 import re
 from urllib.parse import urlsplit
@@ -26,8 +26,8 @@ ROUTES = [
 ]
 
 
-async def test_without_a_session_nothing_is_served(console, server):
-    """No route but signing in and out answers anything but 401: no cookie, a wrong one, a player's token, both."""
+async def test_all_routes_but_sign_in_need_a_session(console, server):
+    """Any other request returns 401: without a cookie, with a wrong one, or with the token of a player."""
     ann = await server.player("ann")
     await console.sign_in()
     good = console.cookie
@@ -41,8 +41,8 @@ async def test_without_a_session_nothing_is_served(console, server):
     assert (await console.ask("GET", "/me", cookie=good)).status == 200
 
 
-async def test_a_wrong_cookie_asks_for_no_session(console, monkeypatch):
-    """Only a cookie of a session that is live, as far as the process knows, takes a connection to the database."""
+async def test_wrong_cookie_takes_no_database_connection(console, monkeypatch):
+    """The process knows which sessions are live."""
     await console.sign_in()
     assert (await console.ask("GET", "/me")).status == 200
     found, find = [], admins.find
@@ -59,8 +59,8 @@ async def test_a_wrong_cookie_asks_for_no_session(console, monkeypatch):
     assert len(found) == 1
 
 
-async def test_pages_of_other_origins_do_nothing(console):
-    """Whatever they send with the cookie is a 403, which they can't read, and which ends no session."""
+async def test_requests_of_other_origins_return_403(console):
+    """The page can't read the answer, and the session doesn't end."""
     await console.sign_in()
     here = f"http://localhost:{console.port}"
     foreign = [
@@ -90,8 +90,8 @@ async def test_pages_of_other_origins_do_nothing(console):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost.", "0.0.0.0", "192.0.2.1", ""])
-async def test_under_a_foreign_name_nothing_is_read(console, host):
-    """Not even what is there for nobody: a 403 before all else."""
+async def test_foreign_host_is_refused_before_routing(console, host):
+    """Unknown paths are refused as well."""
     await console.sign_in()
     for path in ("/me", "/nonsense", "/session"):
         answer = await console.ask("GET", path, host=host or " ")
@@ -100,23 +100,22 @@ async def test_under_a_foreign_name_nothing_is_read(console, host):
 
 
 @pytest.mark.parametrize("head", [b"", b"Host: localhost\r\nHost: localhost\r\n", b"Host: evil.example\r\n"])
-async def test_odd_hosts_on_the_wire_are_refused(console, head):
-    """None, two, or another one in an absolute target."""
+async def test_missing_double_and_conflicting_hosts_are_refused(console, head):
     target = b"http://localhost/api/admin/me" if b"evil" in head else b"/api/admin/me"
     request = b"GET %b HTTP/1.1\r\n%bConnection: close\r\n\r\n" % (target, head)
     (answer,) = parse(await deferToThread(exchange, console.port, request))
     assert answer.status in (400, 403)
 
 
-async def test_an_absolute_target_is_refused(console):
-    """Its host would count instead of the header's."""
+async def test_absolute_target_is_refused(console):
+    """Its host would replace the one in the header."""
     request = b"GET http://evil.example/api/admin/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     (answer,) = parse(await deferToThread(exchange, console.port, request))
     assert answer.status == 403
 
 
 def test_loopback_has_few_names():
-    """Those that no server of names decides."""
+    """DNS decides none of them."""
     for host in ("localhost", "solisync.localhost", "127.0.0.1", "127.9.9.9", "::1"):
         assert is_loopback(host)
     for host in ("localhost.", "evil.localhost", "127.0.0.1.evil.example", "0", "::", "10.0.0.1", ""):
@@ -128,7 +127,7 @@ def test_loopback_has_few_names():
 
 
 async def test_neither_listener_has_routes_of_the_other(console, server):
-    """What is an admin's is a 404 for players, also with the cookie; and the other way round."""
+    """The players' listener returns 404 for the console's routes, even with the cookie."""
     await console.sign_in()
     for method, path, _ in ROUTES:
         answer = await server.ask(method, f"/api/admin{path}", {"Cookie": console.cookie})
@@ -141,20 +140,20 @@ async def test_neither_listener_has_routes_of_the_other(console, server):
 
 
 @pytest.mark.parametrize("listen", ["tcp:8081", "ssl:8081:interface=127.0.0.1", "tcp6:8081", "nonsense"])
-def test_every_address_is_never_meant(listen):
-    """An endpoint without an interface, or of another kind, is a wrong setting."""
+def test_console_endpoint_needs_an_interface(listen):
+    """An endpoint of another kind is a wrong setting, too."""
     with pytest.raises(SettingsError, match="SOLISYNC_ADMIN_LISTEN"):
         ServingSettings.from_environ({"JWT_SECRET": SECRET, "SOLISYNC_ADMIN_LISTEN": listen})
 
 
-async def test_what_others_reach_needs_a_name(reactor, shared_dsn):
-    """A service doesn't start with its console on every address, unless hosts are named."""
+async def test_console_on_every_address_needs_host_names(reactor, shared_dsn):
+    """The service doesn't start without them."""
     with pytest.raises(FatalError, match="other machines reach"):
         begin(reactor, shared_dsn, settings={"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=0.0.0.0"})
 
 
-async def test_under_a_name_only_https_signs_in(reactor, server, administrate):
-    """With hosts, plain pages and loopback change nothing, and the cookie is for HTTPS alone."""
+async def test_console_with_host_names_needs_https(reactor, server, administrate):
+    """Plain HTTP and loopback are refused, and the cookie is Secure."""
     settings = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1", "SOLISYNC_ADMIN_HOSTS": "admin.example"}
     running = await start(reactor, server.dsn, settings=settings)
     try:
@@ -181,8 +180,8 @@ async def test_under_a_name_only_https_signs_in(reactor, server, administrate):
 
 
 @pytest.mark.parametrize("path", ["/", "/players", f"/players/{UUID}", "/review", "/acts", "/service", "/web/page.js"])
-async def test_pages_are_for_the_host_alone(console, path):
-    """They have the policy of the pages for players, and no page of another origin may embed a part of them."""
+async def test_pages_are_served_to_their_host_only(console, path):
+    """The pages have the policy of the players' pages, and other origins can't embed them."""
     url = f"http://127.0.0.1:{console.port}{path}"
     answer = await http_client(keep=False).get(url, headers={"Host": "localhost"})
     assert answer.code == 200
@@ -194,8 +193,8 @@ async def test_pages_are_for_the_host_alone(console, path):
     assert (await http_client(keep=False).get(url, headers={"Host": "evil.example"})).code == 403
 
 
-async def test_openapi_is_of_the_console_alone(console):
-    """Every route is in it, with the cookie, and no tag is missing."""
+async def test_openapi_document_covers_the_console_only(console):
+    """The document has every route, the cookie and all tags."""
     await console.sign_in()
     document = await console.get("/openapi.json")
     assert {(method.upper(), path) for path, item in document["paths"].items() for method in item} == {

@@ -25,15 +25,15 @@ def answers(clock):
 
 
 def hold(answers, count):
-    """Let so many clients wait; returns them, and the numbers of those that have been answered."""
+    """Let this number of clients wait; return them, and the numbers of those that have been answered."""
     clients, answered = [Client(number=number) for number in range(count)], []
     for client in clients:
         answers.hold(client, lambda client=client: answered.append(client.number))
     return clients, answered
 
 
-def test_answers_are_late_and_few_at_a_time(answers, clock):
-    """Answers are sent in the order in which they came."""
+def test_answers_are_delayed_and_bounded(answers, clock):
+    """The answers keep the order of the requests."""
     _, answered = hold(answers, 2 * PER_TICK + 1)
     clock.pump([TICK_SECONDS] * round(LATE_SECONDS / TICK_SECONDS - 1))
     assert answered == []
@@ -45,7 +45,7 @@ def test_answers_are_late_and_few_at_a_time(answers, clock):
     assert not clock.getDelayedCalls()
 
 
-def test_a_client_makes_room_when_it_hangs_up(clock):
+def test_client_that_hangs_up_frees_its_place(clock):
     """The other clients are answered, and a new one waits in its place."""
     answers = LateAnswers(reactor=clock, held=3)
     clients, answered = hold(answers, 3)

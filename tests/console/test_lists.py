@@ -34,7 +34,7 @@ FILLED = """
 
 @pytest_twisted.async_fixture
 async def player(console, server):
-    """Seven of everything, and an admin who has signed in; gives the id of the player who has most of it."""
+    """Seven rows of each kind, and an admin who has signed in; return the id of the player who has most of them."""
     await console.sign_in("root")
     server.sql(FILLED)
     server.sql(HAPPENED, (1,))
@@ -64,7 +64,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("path", "name", "cursor"), LISTS)
 async def test_pages_add_up_to_the_list(console, player, path, name, cursor):
-    """Each row is on one page, in the order of the whole; the last page says so; no cursor or size is made up."""
+    """Each row is on one page, in order, and the last page has no cursor. Invalid cursors and sizes return 400."""
     path = path.format(id=player)
     whole = await console.get(path)
     assert whole["next"] is None
@@ -81,7 +81,7 @@ async def test_pages_add_up_to_the_list(console, player, path, name, cursor):
 
 
 async def test_history_pages_keep_events_whose_times_are_out_of_order(console, server, player):
-    """What was stored later may have happened before: no page leaves out or repeats a line."""
+    """An event may be stored after later ones. No page skips or repeats a line."""
     server.sql("UPDATE account_history SET happened_at = now() + (id % 3) * interval '1 minute'")
     server.sql(HAPPENED, (4,))
     rows, place = [], ""
@@ -93,8 +93,8 @@ async def test_history_pages_keep_events_whose_times_are_out_of_order(console, s
     assert sum(row["by"] is not None for row in rows) == 7
 
 
-async def test_a_player_who_changed_often_is_listed_once(console, server, player):
-    """With the latest time, on whatever page that is."""
+async def test_player_with_many_changes_is_listed_once(console, server, player):
+    """The line has the time of the latest change."""
     server.sql(HAPPENED, (3,))
     first = await console.get("/review?limit=4")
     rest = await console.get(f"/review?limit=4&before={first['next']}")
@@ -110,8 +110,8 @@ async def test_a_player_who_changed_often_is_listed_once(console, server, player
         (history, "CHANGES", "/review?kind=names", "profiles"),
     ],
 )
-async def test_a_search_that_ends_early_goes_on(console, server, player, monkeypatch, module, bound, path, name):
-    """After a bounded number of rows a page says where the next one begins, although it may have found nothing."""
+async def test_search_continues_on_the_next_page(console, server, player, monkeypatch, module, bound, path, name):
+    """A page reads a bounded number of rows. It has a cursor even if it found nothing."""
     server.sql("DELETE FROM leaderboard")
     for key, value in [*vars(module).items()]:
         query = getattr(value, "statement", value)
@@ -130,8 +130,7 @@ async def test_a_search_that_ends_early_goes_on(console, server, player, monkeyp
     assert pages == 3
 
 
-async def test_a_part_is_looked_for_on_the_next_page(console, player, monkeypatch):
-    """A search that has used its seconds says where it has come to; the next one begins there."""
+async def test_timed_out_search_for_a_part_continues_on_the_next_page(console, player, monkeypatch):
     monkeypatch.setattr(players, "PART_SECONDS", -1.0)
     for where in ("part", "display_name"):
         first = await console.get(f"/players?q=1&where={where}")

@@ -10,7 +10,7 @@ ANN, BOB = b"ann", b"bob"
 
 
 class Loads:
-    """Loadings that end when the test says so."""
+    """Loadings that end when the test decides."""
 
     def __init__(self):
         self.begun = []
@@ -25,7 +25,7 @@ class Loads:
         return Deferred.fromCoroutine(self.live.knows(secret))
 
     def loaded(self, *secrets):
-        """Let the latest loading end with these secrets, after letting it begin."""
+        """Begin a loading if secrets wait, and end the latest one with these secrets."""
         self.clock.advance(LOADINGS_APART)
         self.begun[-1].callback(secrets)
 
@@ -35,16 +35,16 @@ def loads():
     return Loads()
 
 
-async def test_all_secrets_that_wait_share_a_loading(loads):
-    """The database is asked once, however many arrive before the loading begins."""
+async def test_waiting_secrets_share_one_loading(loads):
+    """The database gets one query for all secrets that arrive before the loading begins."""
     asked = [loads.ask(secret) for secret in (ANN, BOB, b"nobody") * 5]
     loads.loaded(ANN)
     assert [await answer for answer in asked] == [True, False, False] * 5
     assert len(loads.begun) == 1
 
 
-async def test_a_secret_waits_for_a_loading_that_begins_later(loads):
-    """A loading that is under way may have missed it; the next begins when that has ended, and not too soon."""
+async def test_secret_waits_for_the_loading_after_the_current_one(loads):
+    """A running loading may have missed the secret. The next begins after its end, and after a minimum pause."""
     first = loads.ask(ANN)
     loads.clock.advance(0)
     second = loads.ask(BOB)
@@ -63,8 +63,8 @@ async def test_a_secret_waits_for_a_loading_that_begins_later(loads):
     assert await third is True
 
 
-async def test_a_known_secret_waits_for_nothing(loads):
-    """While any number of unknown ones wait for a loading."""
+async def test_known_secret_waits_for_no_loading(loads):
+    """Unknown secrets don't delay it."""
     first = loads.ask(ANN)
     loads.loaded(ANN, BOB)
     assert await first is True
@@ -75,7 +75,7 @@ async def test_a_known_secret_waits_for_nothing(loads):
     assert not any([await answer for answer in waiting])
 
 
-async def test_a_secret_that_is_forgotten_waits_again(loads):
+async def test_forgotten_secret_waits_again(loads):
     """The next loading may bring it back."""
     asked = loads.ask(ANN)
     loads.loaded(ANN)
@@ -87,7 +87,7 @@ async def test_a_secret_that_is_forgotten_waits_again(loads):
     assert await again is True
 
 
-async def test_a_loading_fails_for_all_secrets_that_waited(loads):
+async def test_failed_loading_fails_for_all_waiting_secrets(loads):
     """The next secret begins another loading; a client that has hung up gets no error."""
     asked = [loads.ask(ANN) for _ in range(3)]
     asked[1].addErrback(lambda failure: None)

@@ -15,7 +15,7 @@ NOBODY = str(uuid4())
 
 @pytest_twisted.async_fixture
 async def ann(console, server):
-    """A player with something of everything, and an admin who has signed in: client and id."""
+    """A player with a row of each kind, and an admin who has signed in: client and id."""
     await console.sign_in("root")
     client = await server.player("ann")
     await client.opt_in("Queen of hearts")
@@ -23,8 +23,8 @@ async def ann(console, server):
     return client, (await client.me()).id
 
 
-async def test_a_player_is_found(console, server, ann):
-    """By the beginning of the name, whatever the case, by a part, by id, by display name, by address, by state."""
+async def test_player_is_found_by_each_kind_of_search(console, server, ann):
+    """The kinds are the beginning or a part of the username, id, display name, address and state."""
     _, user_id = ann
     happened = "INSERT INTO account_history (happened_at, user_id, event, client, times) VALUES (now(), %s, %s, %s, 1)"
     server.sql(happened, (user_id, "login", "203.0.113.7"))
@@ -41,7 +41,7 @@ async def test_a_player_is_found(console, server, ann):
         assert (await console.ask("GET", f"/players?{query}")).status == 400, query
 
 
-async def test_search_finds_names_outside_of_ascii(console, ann):
+async def test_search_finds_non_ascii_names(console, ann):
     """The query is UTF-8."""
     client, user_id = ann
     for name, part in (("Jürgen Groß", "jürgen"), ("Иван Грозный", "Иван"), ("將棋の王", "の王")):
@@ -51,8 +51,8 @@ async def test_search_finds_names_outside_of_ascii(console, ann):
         assert (await console.get(f"/players?q={quote(part)}"))["players"] == []
 
 
-async def test_a_player_is_shown_as_by_the_command(console, administrate, ann):
-    """Route and command have the same facts, the same sessions and the same history."""
+async def test_player_route_equals_the_command(console, administrate, ann):
+    """Facts, sessions and history are the same."""
     _, user_id = ann
     await console.ask("PUT", f"/players/{user_id}/lock", {"reason": "name", "locked": True})
     assert await console.get(f"/players/{user_id}") == (await administrate("users", "show", "ann", "--json")).json
@@ -69,8 +69,8 @@ async def test_a_player_is_shown_as_by_the_command(console, administrate, ann):
     assert export.json["account"]["username"] == "ann"
 
 
-async def test_a_replay_is_shown_as_by_the_command(console, server, administrate, ann):
-    """The lists, one replay, its body to the byte, its timeline once it is verified."""
+async def test_replay_route_equals_the_command(console, server, administrate, ann):
+    """The body is returned to the byte, and a timeline once the replay is verified."""
     client, user_id = ann
     body = replay(seed=77)
     replay_id = await client.upload_replay(body)
@@ -86,8 +86,8 @@ async def test_a_replay_is_shown_as_by_the_command(console, server, administrate
     assert (await console.ask("GET", f"/replays/{replay_id}/timeline")).status == 409
 
 
-async def test_what_is_new_is_shown(console, server, ann):
-    """Names and avatars as they are now, new players with their address, entries that nothing proves, replays."""
+async def test_review_shows_new_content(console, server, ann):
+    """The lists have changed names and avatars, new players with their address, unproven entries, and replays."""
     _, user_id = ann
     happened = "INSERT INTO account_history (happened_at, user_id, event, client, times) VALUES (now(), %s, %s, %s, 1)"
     for event in ("register", "opted in", "avatar changed"):
@@ -102,8 +102,8 @@ async def test_what_is_new_is_shown(console, server, ann):
     assert (await console.get("/review?kind=replays"))["replays"][0]["id"] == replay_id
 
 
-async def test_entries_are_reviewed_whatever_numbers_replays_claim(console, server, administrate, ann):
-    """Version 1.0.0 stored exponents of any size, which PostgreSQL doesn't read as numbers."""
+async def test_review_survives_numbers_that_postgresql_cannot_read(console, server, administrate, ann):
+    """Version 1.0.0 stored exponents of any size."""
     client, _ = ann
     claim = await client.upload_replay(replay(final_score=650.25))
     for spelling in ("1e-20000", "0e99999999999", "-1e-999", "0.5E-1000", "0e-0000000000"):
@@ -116,8 +116,7 @@ async def test_entries_are_reviewed_whatever_numbers_replays_claim(console, serv
     assert len((await console.get("/replays"))["replays"]) == 6
 
 
-async def test_the_service_is_shown(console, server, ann):
-    """The version, the queues, and how much there is; everybody who may sign in."""
+async def test_service_page_shows_queues_rows_and_admins(console, server, ann):
     shown = await console.get("/service")
     assert shown["rows"]["users"] == 1
     assert shown["queues"]["literal"] == 0
@@ -125,8 +124,8 @@ async def test_the_service_is_shown(console, server, ann):
     assert [admin["name"] for admin in (await console.get("/admins"))["admins"]] == ["root"]
 
 
-async def test_the_record_is_read_page_by_page(console, server, ann):
-    """Newest first, narrowed by act and actor."""
+async def test_acts_are_read_page_by_page(console, server, ann):
+    """The newest come first; act and admin narrow the list."""
     _, user_id = ann
     server.sql(
         "INSERT INTO admin_acts (actor_kind, actor, act, target) SELECT 'shell', 'bob', 'lock', 'player'"
@@ -143,7 +142,7 @@ async def test_the_record_is_read_page_by_page(console, server, ann):
 
 
 async def test_replays_of_a_suspended_player_are_not_listed(console, server, administrate):
-    """For operators they are what they are for everybody; the avatar alone is shown to them."""
+    """Operators see the same `listed` as players do, and the avatar in addition."""
     await console.sign_in()
     ann = await server.player("ann")
     me = await ann.upload_avatar(IMAGES["png"], "image/png")
@@ -155,8 +154,8 @@ async def test_replays_of_a_suspended_player_are_not_listed(console, server, adm
     assert (await console.ask("GET", f"/players/{me.id}/avatar")).status == 200
 
 
-async def test_who_is_not_there_is_not_found(console, ann):
-    """A player or a replay, whatever the spelling of the id."""
+async def test_unknown_player_or_replay_returns_404(console, ann):
+    """The spelling of the id doesn't matter."""
     for other in (NOBODY, "nonsense"):
         for path in ("", "/sessions", "/avatar", "/history", "/export"):
             assert (await console.ask("GET", f"/players/{other}{path}")).status == 404, path
@@ -165,7 +164,10 @@ async def test_who_is_not_there_is_not_found(console, ann):
 
 
 async def test_findings_are_those_of_the_doctor(console, administrate, server, ann):
-    """The checks of settings and database in the same words, kept for a while; none of them looks at ports."""
+    """Settings and database are checked in the same words, and the findings are cached.
+
+    The console doesn't check ports.
+    """
     shown = await console.get("/service/findings")
     assert [each["subject"] for each in shown["findings"][:3]] == ["secret", "proxy", "streams"]
     by_subject = {each["subject"]: each for each in shown["findings"]}
@@ -181,7 +183,7 @@ async def test_findings_are_those_of_the_doctor(console, administrate, server, a
 
 
 async def test_settings_are_shown_without_secrets(console, server, ann):
-    """What a secret is, whether it is set alone; of a DSN the server."""
+    """A secret shows only whether it is set, a DSN only its server."""
     settings = {each["variable"]: each for each in (await console.get("/service/settings"))["settings"]}
     assert settings["JWT_SECRET"] == {"variable": "JWT_SECRET", "set": True, "value": None}
     assert settings["JWT_SECRET_PREVIOUS"]["set"] is False
@@ -191,15 +193,14 @@ async def test_settings_are_shown_without_secrets(console, server, ann):
     assert "user=" not in settings["DATABASE_URL"]["value"]
 
 
-async def test_migrations_are_shown(console, server, ann):
-    """All, the last first, with what the database holds of them."""
+async def test_migrations_are_shown_newest_first(console, server, ann):
     shown = (await console.get("/service/migrations"))["migrations"]
     rows = server.sql("SELECT number, checksum FROM schema_migrations ORDER BY number DESC")
     assert [(each["number"], each["checksum"]) for each in shown] == rows
 
 
-async def test_an_export_is_in_the_record(console, server, ann):
-    """Who carries a player's data away is to be found there; asking for its head alone is nothing."""
+async def test_export_is_recorded_as_an_act(console, server, ann):
+    """The record shows which admin has taken a player's data. A HEAD request isn't recorded."""
     _, user_id = ann
     await console.ask("HEAD", f"/players/{user_id}/export")
     assert (await console.get("/acts"))["acts"] == []

@@ -16,8 +16,8 @@ from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect
 
 
-async def test_a_code_begins_a_session(console, server):
-    """The cookie is for no script and no other site; only its digest is stored; signing out ends the session."""
+async def test_code_begins_a_session(console, server):
+    """Scripts and other sites can't use the cookie; the database has only its digest; signing out ends the session."""
     body = {"name": "ann", "code": (await console.new_code()).lower().replace("-", " ")}
     answer = await console.ask("POST", "/session", body, SITE | {"User-Agent": "a browser"})
     pair, *attributes = answer.headers["set-cookie"].split("; ")
@@ -39,15 +39,15 @@ async def test_a_code_begins_a_session(console, server):
 
 
 async def test_of_many_requests_with_one_code_one_succeeds(console, soon):
-    """All others are refused, and so is everything later."""
+    """A later request with the code is refused, too."""
     body = {"name": "ann", "code": await console.new_code()}
     asked = [Deferred.fromCoroutine(console.ask("POST", "/session", body)) for _ in range(9)]
     assert sorted(answer.status for answer in await gatherResults(asked)) == [200] + [401] * 8
     assert (await console.ask("POST", "/session", body)).status == 401
 
 
-async def test_guessing_locks_nobody_out(console, refuse_after):
-    """Ten refusals of a peer wait, known name or not, with the same words; more are a 429; a right code works."""
+async def test_guesses_of_one_address_are_limited_but_a_right_code_works(console, refuse_after):
+    """Ten refusals wait, with the same words for known and unknown names; the others return 429."""
     refuse_after(0.3)
     guesses = [{"name": name, "code": "0" * 26} for name in ("ann", "nobody") * 6]
     asked = gatherResults([Deferred.fromCoroutine(console.ask("POST", "/session", guess)) for guess in guesses])
@@ -59,8 +59,8 @@ async def test_guessing_locks_nobody_out(console, refuse_after):
 
 
 @pytest.mark.parametrize("end", ["expire", "idle", "end", "remove"])
-async def test_a_session_that_has_ended_lets_nobody_in(console, server, administrate, end):
-    """By its age, unused, by command, or with its admin: the next request is a 401."""
+async def test_ended_session_returns_401(console, server, administrate, end):
+    """A session ends by its age, unused, by a command, or with its admin."""
     await console.sign_in()
     await console.get("/me")
     match end:
@@ -75,8 +75,8 @@ async def test_a_session_that_has_ended_lets_nobody_in(console, server, administ
     assert (await console.ask("GET", "/me")).status == 401
 
 
-async def test_guessing_ends_no_code(console, server, soon):
-    """Wrong codes aren't counted, and those that a node of version 1.0.0 has counted don't matter."""
+async def test_wrong_codes_do_not_use_up_a_code(console, server, soon):
+    """Wrong codes aren't counted, and the counts of a node of version 1.0.0 are ignored."""
     right = {"name": "ann", "code": await console.new_code()}
     assert (await console.ask("POST", "/session", {"name": "ann", "code": "0" * 26})).status == 401
     assert server.sql("SELECT refused FROM admin_codes") == [(0,)]
@@ -84,7 +84,7 @@ async def test_guessing_ends_no_code(console, server, soon):
     assert (await console.ask("POST", "/session", right)).status == 200
 
 
-async def test_a_wrong_code_waits_for_no_row(console, server, soon):
+async def test_wrong_code_waits_for_no_lock(console, server, soon):
     """While a transaction has locked the code of its admin, a wrong code is refused, and another admin signs in."""
     await console.new_code("ann")
     right = {"name": "bob", "code": await console.new_code("bob")}
@@ -97,8 +97,8 @@ async def test_a_wrong_code_waits_for_no_row(console, server, soon):
         assert [answer.status for answer in await gatherResults(asked)] == [401, 200]
 
 
-async def test_refusals_of_all_addresses_are_bounded(server, reactor):
-    """A bounded number of wrong codes get their answer after a second, however many addresses send them."""
+async def test_delayed_refusals_of_all_addresses_are_bounded(server, reactor):
+    """A bounded number of wrong codes get their answer after a second; the others return 429 immediately."""
     clock, guess = Clock(), SignIn(name="ann", code="0" * 26)
     resource = SigningIn(database=server.service.parts.database, reactor=clock)
     refused = []
@@ -112,8 +112,8 @@ async def test_refusals_of_all_addresses_are_bounded(server, reactor):
     assert refused[3:] == [Unauthorized] * REFUSED_AT_ONCE
 
 
-async def test_an_admin_ends_own_sessions_alone(console, server):
-    """Another one of theirs, but none of another admin."""
+async def test_admin_ends_only_own_sessions(console, server):
+    """A session of another admin returns 404."""
     await console.sign_in("bob")
     ((of_bob,),) = server.sql("SELECT id::text FROM admin_sessions")
     await console.sign_in("ann")
@@ -125,8 +125,8 @@ async def test_an_admin_ends_own_sessions_alone(console, server):
     assert len((await console.get("/me"))["sessions"]) == 1
 
 
-async def test_guessing_keeps_nobody_out(console, soon):
-    """Many guesses at a known and at an unknown name get the same words; a right code works in their midst."""
+async def test_right_code_works_among_many_guesses(console, soon):
+    """Guesses at a known and at an unknown name get the same words."""
     code = await console.new_code()
     guesses = [{"name": name, "code": new_code(CODE_DIGITS)} for _ in range(15) for name in ("ann", "nobody")]
     asking = gather(30, lambda guess: console.ask("POST", "/session", guess), guesses)
@@ -139,7 +139,7 @@ async def test_guessing_keeps_nobody_out(console, soon):
 
 
 @pytest.mark.parametrize("name", ["ann\0", "x" * 1_000_000])
-async def test_name_of_no_admin_is_refused_like_a_wrong_code(console, soon, name):
-    """Also one that no text column holds."""
+async def test_unknown_name_is_refused_like_a_wrong_code(console, soon, name):
+    """The name may be one that no text column can hold."""
     answer = await console.ask("POST", "/session", {"name": name, "code": new_code(CODE_DIGITS)})
     assert (answer.status, answer.headers["error-code"]) == (401, "invalid_credentials")

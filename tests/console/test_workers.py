@@ -20,7 +20,10 @@ def ask(path, method, target, headers, body=None):
 
 
 async def test_workers_serve_the_console_at_its_socket(launch, reactor, shared_dsn, place):
-    """A session holds at all; no address in a header counts; the socket has mode 660, and goes with the parent."""
+    """A session is valid at all workers, and headers can't change its address.
+
+    The socket has mode 660 and ends with the parent.
+    """
     truncate(shared_dsn)
     path = place / "admin.sock"
     variables = {"SOLISYNC_ADMIN_LISTEN": f"unix:{path}"}

@@ -1,4 +1,4 @@
-"""The mark in an embedded database that a service has replaced by a server of the operator's own."""
+"""The mark in an embedded database that a service has replaced by another server."""
 
 import os
 import shutil
@@ -20,13 +20,13 @@ URL = f"postgresql://solisync:{DSN_PASSWORD}@db.example.org:5433/players?sslmode
 
 @pytest.fixture
 def data_dir(place):
-    """A data directory with a cluster in it, as far as the mark is concerned."""
+    """A data directory with a cluster, as far as the mark is concerned."""
     (place / "postgresql").mkdir()
     return place
 
 
 async def refusal(reactor, data_dir, *, create=False):
-    """The text with which a command refuses the embedded database."""
+    """Return the text with which a command refuses the embedded database."""
     settings = Settings.from_environ({"SOLISYNC_DATA_DIR": str(data_dir)})
     with pytest.raises(FatalError) as refused:
         async with reached(settings, reactor, lambda dsn: None, create=create):
@@ -58,7 +58,7 @@ async def test_commands_refuse_an_embedded_database_that_a_service_has_replaced(
 
 @pytest.mark.parametrize("create", [False, True])
 async def test_refusal_names_the_server_without_the_password(reactor, data_dir, create):
-    """Host, port and database of the server in use are named, and nothing else of its DATABASE_URL."""
+    """The refusal has the host, port and database of the DATABASE_URL, and nothing else of it."""
     record_use(data_dir, URL)
     said = await refusal(reactor, data_dir, create=create)
     assert "host=db.example.org port=5433 dbname=players" in said
@@ -66,8 +66,8 @@ async def test_refusal_names_the_server_without_the_password(reactor, data_dir, 
     assert "\n" not in said
 
 
-def test_mark_names_the_server_that_was_used_last(data_dir):
-    """Another DATABASE_URL replaces the mark; one that names no server leaves a mark too."""
+def test_mark_names_the_latest_server(data_dir):
+    """Another DATABASE_URL replaces the mark; a DATABASE_URL without a server makes a mark, too."""
     record_use(data_dir, URL)
     record_use(data_dir, "service=players")
     with pytest.raises(FatalError, match="uses another database:"):
@@ -80,7 +80,7 @@ def test_mark_names_the_server_that_was_used_last(data_dir):
 
 
 def test_mark_stays_with_its_cluster(data_dir):
-    """A new cluster in the same directory is not marked; the old one is, wherever it is moved."""
+    """A new cluster in the same directory is not marked; the old one is, even when it is moved."""
     record_use(data_dir, URL)
     other = data_dir / "other"
     other.mkdir()
@@ -92,15 +92,14 @@ def test_mark_stays_with_its_cluster(data_dir):
         check_not_replaced(other)
 
 
-def test_no_mark_without_an_embedded_database(tmp_path):
-    """A service that has never had an embedded database makes no file."""
+def test_no_mark_is_made_without_an_embedded_database(tmp_path):
     record_use(tmp_path / "data", URL)
     record_use(tmp_path, URL)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_mark_survives_a_kill_while_it_is_written(data_dir, monkeypatch):
-    """A start that was killed leaves the old mark or the new one, and hinders no later start."""
+    """A killed start leaves the old mark or the new one, and hinders no later start."""
     record_use(data_dir, "host=old")
 
     def killed(*_):
@@ -117,8 +116,8 @@ def test_mark_survives_a_kill_while_it_is_written(data_dir, monkeypatch):
         check_not_replaced(data_dir)
 
 
-def test_mark_is_no_way_to_a_file_of_another_user(data_dir, tmp_path):
-    """Links in the place of the mark are neither written through nor shown."""
+def test_links_in_place_of_the_mark_are_not_followed(data_dir, tmp_path):
+    """A link could lead to a file of another user, to be overwritten or shown."""
     secret = tmp_path / "secret"
     secret.write_text("canary of another user\n")
     for name in (MARK, f"{MARK}.new"):
@@ -132,7 +131,7 @@ def test_mark_is_no_way_to_a_file_of_another_user(data_dir, tmp_path):
 
 
 def test_service_starts_when_the_mark_cannot_be_written(data_dir):
-    """A cluster that can't be written to keeps no service from its own server."""
+    """The service needs only its own server."""
     (data_dir / "postgresql" / f"{MARK}.new").mkdir()  # which root can't replace by a file either
     record_use(data_dir, URL)
     check_not_replaced(data_dir)
@@ -140,7 +139,7 @@ def test_service_starts_when_the_mark_cannot_be_written(data_dir):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="as root alone, files can belong to others")
 def test_mark_of_root_belongs_to_the_owner_of_the_cluster(data_dir):
-    """A service that runs as root leaves a mark that the database's user can read and remove."""
+    """The database's user can read and remove the mark of a service that runs as root."""
     shutil.chown(data_dir / "postgresql", 65534, 65534)
     record_use(data_dir, URL)
     found = (data_dir / "postgresql" / MARK).stat()

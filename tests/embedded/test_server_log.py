@@ -37,7 +37,7 @@ FULL_DISK = """12:00 [9] LOG:  redo starts at 0/16ED4A0
 
 @pytest.fixture
 def log(tmp_path):
-    """The log of an empty data directory, of at most 1,000 bytes."""
+    """The log of an empty data directory, limited to 1,000 bytes."""
     return ServerLog(DataDirectory(tmp_path), 1_000)
 
 
@@ -51,7 +51,7 @@ def content(log):
 
 
 async def test_log_has_no_statement_of_a_connection_that_is_cut(reactor, initialized, place):
-    """The server names neither the statement of a connection that is ended, nor that of a process that is killed."""
+    """The server logs no statement of an ended connection or of a killed process."""
     server = EmbeddedPostgres(reactor=reactor, data_dir=initialized(place), options=("fsync=off",))
     server.claim()
     await server.start()
@@ -84,7 +84,7 @@ async def test_log_has_no_statement_of_a_connection_that_is_cut(reactor, initial
 
 
 def test_statement_of_a_panic_is_blanked(log):
-    """The server names the statement of a PANIC whatever its settings are; it stays in the log for a moment only."""
+    """The server logs the statement of a PANIC with any settings; it stays in the log for a moment only."""
     append(log, b"12:00 [1] LOG:  before\n")
     append(log, STATEMENT)
     log.tidy()
@@ -96,14 +96,14 @@ def test_statement_of_a_panic_is_blanked(log):
 
 
 def test_statement_that_a_killed_service_left_is_blanked(log):
-    """The first look after a start blanks what the service before had no time for."""
+    """The first look after a start blanks what the killed service had no time for."""
     log._directory.log.write_bytes(STATEMENT)
     log.open().close()
     assert b"canary" not in content(log)
 
 
 def test_log_is_bounded(log):
-    """The end of a log that is too long becomes the older part; the server goes on writing."""
+    """The end of a log that is too long becomes the older part, and the server keeps writing."""
     with log.open() as server:
         for number in range(50):
             server.write(b"12:00 [1] LOG:  line %d\n" % number * 10)
@@ -130,8 +130,8 @@ def test_log_is_bounded_on_a_full_disk(log, monkeypatch):
     assert content(log) == b""
 
 
-def test_older_part_is_no_way_to_a_file_of_another_user(log, tmp_path):
-    """A link in the place of the older part is replaced, not followed."""
+def test_link_in_place_of_the_older_part_is_not_followed(log, tmp_path):
+    """The link is replaced."""
     (tmp_path / "target").write_text("canary")
     (tmp_path / "postgresql.log.1").symlink_to(tmp_path / "target")
     append(log, b"x" * 2_000)
@@ -179,7 +179,7 @@ async def test_server_that_does_not_start_again_is_logged_once(reactor, initiali
     ids=["disk", "settings", "log", "other", "nothing"],
 )
 def test_reason_ends_with_the_error(log, said, reason):
-    """The reason is what led to the last error, without what the server ended because of it."""
+    """The reason covers what led to the last error, without the processes that the server ended because of it."""
     append(log, FULL_DISK.replace("No space", "Of another run").encode())
     append(log, said.encode())
     assert re.fullmatch(reason, log.reason())

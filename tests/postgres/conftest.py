@@ -31,7 +31,7 @@ def dsn(notes_dsn):
 
 @pytest.fixture
 def make_database(reactor, dsn):
-    """Open pools on the test's database; at the end each must close and leave no connection behind."""
+    """Open pools on the test's database; at the end each must close and leave no connection."""
     made = []
 
     def make(size=1, *, to=dsn, statements=STATEMENTS, times=TIMES):

@@ -1,4 +1,4 @@
-"""A database with a table of numbered notes: the statements on it, and what tests do in it and see of it."""
+"""A database with a table of numbered notes: its statements, and helpers that change and inspect it."""
 
 from contextlib import AbstractContextManager
 
@@ -36,7 +36,7 @@ HOLD_UP = "SELECT pg_advisory_xact_lock(1)"
 
 
 class Holding(AbstractContextManager):
-    """A transaction of somebody else that has run a statement."""
+    """A transaction of another client that has run a statement."""
 
     def __init__(self, dsn, statement=HOLD_UP):
         self._connection = connect(dsn)
@@ -56,7 +56,7 @@ def started(coroutine):
 
 
 def backends(dsn):
-    """The service's connections to this database, as the server sees them: (pid, state)."""
+    """Return the service's connections to this database, as the server sees them: (pid, state)."""
     return run_sql(
         dsn,
         "SELECT pid, state FROM pg_stat_activity"

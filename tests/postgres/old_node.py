@@ -34,7 +34,7 @@ RUN_AGAIN = {"0A000", "40P01", "40001"}  # with a new connection: the result typ
 
 
 class OldNode(threading.Thread):
-    """Pushes for one player until `stop`, one win each time; `payload` is the number of wins and nothing else."""
+    """A node that pushes for one player until `stop`, one win each time; `payload` is only the number of wins."""
 
     def __init__(self, dsn, player):
         super().__init__(daemon=True)
@@ -70,7 +70,7 @@ class OldNode(threading.Thread):
         self.acknowledged += 1
 
     def stop(self):
-        """Wait for the push that runs; returns how many were acknowledged."""
+        """Wait for the current push; return how many were acknowledged."""
         self._ended.set()
         self.join(20)
         assert self.wrong == []

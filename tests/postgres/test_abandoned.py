@@ -1,4 +1,4 @@
-"""Connections that were given up while the server was still at work: counted, few, and closed when it is done."""
+"""Connections that the pool gave up while the server was still at work: counted, bounded, and closed at the end."""
 
 import pytest
 from twisted.internet.defer import DeferredList
@@ -18,15 +18,15 @@ MOST = pool.SESSIONS_PER_CONNECTION * SIZE
 
 @pytest.fixture
 def primary(new_cluster):
-    """A server of the test's own, because a setting of all its databases lets commits wait."""
+    """A separate server, because a setting of all its databases lets commits wait."""
     with servers(cluster=new_cluster) as made:
         made = made.make_primary()
         run_sql(made.dsn, SCHEMA)
         yield made
 
 
-async def test_commits_that_hang_take_few_sessions(make_database, primary, reactor):
-    """However long no standby answers and whoever tries again: afterwards all is as before, and nothing is lost."""
+async def test_hanging_commits_take_few_sessions(make_database, primary, reactor):
+    """A missing standby and clients that retry add no sessions. Once a standby answers, nothing is lost."""
     database = make_database(SIZE, to=primary.dsn, times=PoolTimes(work=0.5, borrow=0.3))
     await until(reactor, lambda: database.pool.idle == SIZE)
     primary.wait_for_standby("nobody")
@@ -48,8 +48,8 @@ async def test_commits_that_hang_take_few_sessions(make_database, primary, react
     assert len(notes(primary.dsn)) == MOST + 1
 
 
-async def test_they_count_for_one_server_only(make_database, reactor, new_cluster):
-    """Those to a server that is frozen are closed as soon as another one is there: it has none of their sessions."""
+async def test_abandoned_connections_count_for_one_server_only(make_database, reactor, new_cluster):
+    """After a failover, connections to a frozen server are closed: the new server has none of their sessions."""
     with servers(cluster=new_cluster) as made:
         frozen, other = made.make_primary("frozen"), made.make_primary("other")
         other.kill()
@@ -66,8 +66,8 @@ async def test_they_count_for_one_server_only(make_database, reactor, new_cluste
         assert database.pool.servers == {f"127.0.0.1:{other.port}": SIZE}
 
 
-async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor):
-    """A statement that was only slow leaves nothing behind; its borrower was told in time."""
+async def test_abandoned_connection_closes_when_its_statement_ends(make_database, dsn, reactor):
+    """Its borrower got an error in time."""
     database = make_database(times=PoolTimes(work=0.2))
     slow = await database.run(pid)
     with pytest.raises(DatabaseError):
@@ -79,7 +79,7 @@ async def test_what_is_abandoned_closes_when_it_ends(make_database, dsn, reactor
 
 
 async def test_abandoned_connections_are_closed_with_the_pool(make_database, dsn):
-    """An end doesn't wait for them."""
+    """Closing the pool doesn't wait for them."""
     database = make_database(times=PoolTimes(work=0.2))
     with pytest.raises(DatabaseError):
         await database.run(sleep, 3)

@@ -1,4 +1,4 @@
-"""Migrations, and what operators do to tables by hand, beside nodes that serve: nobody loses what was acknowledged."""
+"""Migrations, and changes of tables by operators, while nodes serve: no acknowledged push is lost."""
 
 import pytest
 from twisted.internet.defer import Deferred, gatherResults
@@ -28,12 +28,12 @@ REWRITE = "ALTER TABLE sync_states ADD COLUMN updated_at timestamptz NOT NULL DE
 
 
 def upto(migration):
-    """The migrations of a version whose last one is this."""
+    """Return the migrations of a version whose last one is this."""
     return *(each for each in MIGRATIONS if each.number < migration.number), migration
 
 
 def fill(dsn):
-    """Make many players with progress."""
+    """Insert many players with progress."""
     run_sql(
         dsn,
         """
@@ -74,12 +74,12 @@ async def all_push_on(reactor, nodes):
 
 
 def check_wins(dsn, nodes):
-    """Stop the nodes; every win that was acknowledged must be in the database."""
+    """Stop the nodes; check that every acknowledged win is in the database."""
     wins = {node.player: str(WINS + node.stop()) for node in nodes}
     assert dict(run_sql(dsn, "SELECT user_id::text, payload FROM sync_states WHERE payload <> '0'")) == wins
 
 
-async def test_no_migration_costs_a_push_of_an_old_node(reactor, empty_database, old_nodes):
+async def test_migrations_lose_no_push_of_an_old_node(reactor, empty_database, old_nodes):
     """Each migration is applied while nodes of version 1.0.0 push: none fails, and every win is there afterwards."""
     nodes = await old_nodes()
     for migration in (*MIGRATIONS[1:], EXPANDING):
@@ -89,8 +89,8 @@ async def test_no_migration_costs_a_push_of_an_old_node(reactor, empty_database,
     check_wins(empty_database, nodes)
 
 
-async def test_a_migration_that_rewrites_a_table_is_refused(reactor, empty_database, old_nodes):
-    """Before it commits, with one line and nothing changed: those who push meanwhile would find the table empty."""
+async def test_migration_that_rewrites_a_table_is_refused(reactor, empty_database, old_nodes):
+    """It fails in one line before it commits: a push at the same time would find the table empty."""
     nodes = await old_nodes()
     rewriting = (*RELEASED, Migration(42, "0042_rewrite.sql", REWRITE))
     with pytest.raises(FatalError, match=r"^solisync: 0042_rewrite\.sql rewrites sync_states, .*nothing was changed$"):
@@ -103,7 +103,7 @@ async def test_a_migration_that_rewrites_a_table_is_refused(reactor, empty_datab
 
 
 class Pushing:
-    """Players of a service who have won and then push, over and over, from a device that knows nothing of it."""
+    """Players of a service who have won and then push, over and over, from a device without earlier progress."""
 
     def __init__(self, running):
         self.running = running
@@ -130,17 +130,17 @@ class Pushing:
             await self._push(player, progress_of())
 
     async def more(self, reactor):
-        """Let each push at least once from the beginning to the end, and see that nothing failed."""
+        """Wait until each player has pushed at least once from the beginning to the end; check that nothing failed."""
         before = {player: len(statuses) for player, statuses in self.statuses.items()}
         await until(reactor, lambda: all(len(self.statuses[player]) > count + 1 for player, count in before.items()))
         self.check()
 
     def check(self):
-        """Nothing has failed so far."""
+        """Check that nothing has failed so far."""
         assert {status for statuses in self.statuses.values() for status in statuses} == {200}
 
     async def end(self, reactor):
-        """Let them push some more, and see that nothing failed and nothing is lost."""
+        """Wait for some more pushes; check that nothing failed and nothing is lost."""
         await self.more(reactor)
         self._ended = True
         await self.pushing
@@ -150,8 +150,8 @@ class Pushing:
             assert (merged["stats"]["games_won"], len(merged["achievements"])) == (WINS, 1)
 
 
-async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_database):
-    """An operator's ALTER TABLE that rewrites the progress of all players costs those who push nothing."""
+async def test_table_rewritten_by_hand_loses_no_win(reactor, empty_database):
+    """An operator's ALTER TABLE may rewrite the progress of all players while they push."""
     running = await start(reactor, empty_database)
     try:
         fill(empty_database)
@@ -166,7 +166,7 @@ async def test_a_table_rewritten_by_hand_loses_nobody_a_win(reactor, empty_datab
         await running.service.stopService()
 
 
-async def test_no_migration_costs_a_push_of_this_version(reactor, empty_database, monkeypatch):
+async def test_migrations_lose_no_push_of_this_version(reactor, empty_database, monkeypatch):
     """Each migration is applied while a service on the schema before it serves."""
     monkeypatch.setattr(services, "load_migrations", lambda: NEEDED)
     running = await start(reactor, empty_database)

@@ -1,4 +1,4 @@
-"""Several ways to the same end: who begins when, who wins, and what becomes of the others."""
+"""Several attempts to connect: their order, the winner, and the end of the others."""
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -11,7 +11,7 @@ HEAD_START = 0.5
 
 
 class Race:
-    """Attempts that end when the test says so; those that have begun are in `running`."""
+    """Attempts that end when the test decides; those that have begun are in `running`."""
 
     def __init__(self, count):
         self.clock = Clock()
@@ -30,7 +30,7 @@ class Race:
 
 
 async def test_each_attempt_has_a_head_start():
-    """The next begins when those before are still silent after a while; then the first success counts."""
+    """The next attempt begins when the earlier ones are silent for a while. The first success counts."""
     race = Race(3)
     assert set(race.running) == {0}
     race.clock.advance(HEAD_START)
@@ -44,8 +44,8 @@ async def test_each_attempt_has_a_head_start():
 
 
 @pytest.mark.parametrize("error", [ConnectionFailed("refused"), KeyError("bug")])
-async def test_after_a_failure_the_next_attempt_begins_at_once(error):
-    """Whatever the failure was."""
+async def test_failed_attempt_starts_the_next_immediately(error):
+    """The kind of failure doesn't matter."""
     race = Race(2)
     race.running[0].errback(error)
     race.running[1].callback("b")
@@ -53,8 +53,7 @@ async def test_after_a_failure_the_next_attempt_begins_at_once(error):
     assert not race.clock.getDelayedCalls()
 
 
-async def test_an_attempt_that_was_overtaken_may_still_win():
-    """Being slow is no failure."""
+async def test_slow_attempt_may_still_win():
     race = Race(2)
     race.clock.advance(HEAD_START)
     race.running[1].errback(ConnectionFailed("refused"))
@@ -62,8 +61,8 @@ async def test_an_attempt_that_was_overtaken_may_still_win():
     assert await race.outcome == (0, "a")
 
 
-async def test_when_all_fail_all_reasons_are_told():
-    """In the order of the attempts."""
+async def test_error_lists_the_reasons_of_all_attempts():
+    """The reasons have the order of the attempts."""
     race = Race(2)
     race.clock.advance(HEAD_START)
     race.running[1].errback(ConnectionFailed("two"))
@@ -72,8 +71,8 @@ async def test_when_all_fail_all_reasons_are_told():
         await race.outcome
 
 
-async def test_a_bug_is_no_failed_connection():
-    """Of errors that are not ConnectionFailed the first is raised as it is."""
+async def test_unexpected_error_is_raised_as_it_is():
+    """Of errors other than ConnectionFailed the first counts."""
     race = Race(2)
     race.running[0].errback(ConnectionFailed("one"))
     race.running[1].errback(KeyError("bug"))
@@ -81,8 +80,8 @@ async def test_a_bug_is_no_failed_connection():
         await race.outcome
 
 
-async def test_cancelling_cancels_all_of_them():
-    """Nothing runs on and no timer is left."""
+async def test_cancelling_cancels_all_attempts():
+    """No attempt and no timer is left."""
     race = Race(3)
     race.clock.advance(HEAD_START)
     race.outcome.cancel()

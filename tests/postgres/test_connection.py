@@ -1,4 +1,4 @@
-"""One connection to a real PostgreSQL: how it is set up, what it sends, and what is left when it ends."""
+"""One connection to a real PostgreSQL: its settings, what it sends, and what it leaves when it ends."""
 
 import os
 import time
@@ -22,14 +22,14 @@ from tests.postgres.notes import SHOW, add, backends, notes, pid, started, termi
 
 
 async def test_every_connection_bounds_idle_transactions(make_database):
-    """A node that vanishes in the middle of a transaction keeps its locks for seconds only."""
+    """A node that vanishes during a transaction keeps its locks for seconds only."""
     show = await make_database().run(lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout"))
     assert show == [("10s",)]
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_database, bounded):
-    """A server in another time zone, as most installed ones are, doesn't show in any answer."""
+async def test_times_are_in_utc_in_any_time_zone_of_the_server(reactor, empty_database, bounded):
+    """Most installed servers use another time zone."""
     run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET timezone = 'Asia/Kolkata'")
     connection = await open_connection(reactor, empty_database, bounded=bounded)
     ((moment,),) = await connection.execute("SELECT now()")
@@ -48,8 +48,8 @@ async def test_times_are_in_utc_whatever_the_server_prefers(reactor, empty_datab
         ("synchronous_commit", "remote_apply", "remote_apply"),
     ],
 )
-async def test_what_correctness_relies_on_is_set(reactor, empty_database, setting, preferred, ours, bounded):
-    """Transactions see what was committed before each statement, and survive a crash, whatever the server prefers."""
+async def test_connection_sets_what_correctness_needs(reactor, empty_database, setting, preferred, ours, bounded):
+    """Each statement sees earlier commits, and commits survive a crash, even if the server has other defaults."""
     run_sql(empty_database, f"ALTER DATABASE {empty_database.partition('dbname=')[2]} SET {setting} = '{preferred}'")
     connection = await open_connection(reactor, empty_database, bounded=bounded)
     assert await connection.execute(f"SHOW {setting}") == [(ours,)]
@@ -61,8 +61,8 @@ LIMITS = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_time
 
 
 @pytest.mark.parametrize("given", ["nothing", "limits", "wrong"])
-async def test_behind_a_pooler_the_role_is_to_have_the_settings(reactor, empty_database, monkeypatch, given):
-    """What is set there would stay for others; the connection tells which settings its role lacks."""
+async def test_connection_behind_a_pooler_reports_missing_role_settings(reactor, empty_database, monkeypatch, given):
+    """A setting would stay for other clients, so the connection sets none."""
     database = empty_database.partition("dbname=")[2]
     if given != "nothing":
         for name in LIMITS:
@@ -81,16 +81,15 @@ async def test_behind_a_pooler_the_role_is_to_have_the_settings(reactor, empty_d
     connection.close()
 
 
-async def test_who_prepares_statements_has_the_server_to_itself(reactor, dsn, monkeypatch):
-    """Behind a pooler that gives each client a connection of its own, everything is set as without one."""
+async def test_pooler_with_one_server_connection_per_client_gets_all_settings(reactor, dsn, monkeypatch):
     monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)
     connection = await open_connection(reactor, dsn, statements=(SHOW,))
     assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
     connection.close()
 
 
-async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
-    """Prepared statements or not, the connection sets its own limits."""
+async def test_connection_without_a_pooler_needs_no_role_settings(reactor, dsn):
+    """The connection sets its own limits, with prepared statements or without."""
     connection = await open_connection(reactor, dsn)
     assert dict(await connection.execute(SESSION)).keys() >= set(LIMITS)
     assert (connection.server.pooled, connection.server.lacking) == (False, "")
@@ -98,8 +97,8 @@ async def test_without_a_pooler_nothing_is_asked_of_the_role(reactor, dsn):
 
 
 @pytest.mark.parametrize("port", [" port=5432", ""])
-async def test_a_connection_knows_its_server(reactor, dsn, port):
-    """By the host and port of the DSN, whether that names a port or not; two connections have the same."""
+async def test_connection_reports_host_and_port_of_its_server(reactor, dsn, port):
+    """The DSN may or may not name a port; two connections report the same."""
     made = [await open_connection(reactor, dsn.replace(" port=5432", port)) for _ in "ab"]
     host = dsn.partition("host='")[2].partition("'")[0]
     assert {connection.server.name for connection in made} == {f"{host}:5432"}
@@ -109,8 +108,8 @@ async def test_a_connection_knows_its_server(reactor, dsn, port):
 
 
 @pytest.mark.parametrize("size", [1, 10_000_000])
-async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size):
-    """libpq may close the socket while it sends; the next sockets of that number are watched all the same."""
+async def test_sending_to_a_lost_server_fails_immediately(reactor, dsn, size):
+    """libpq may close the socket while it sends. The reactor then watches new sockets with the same number."""
     before = descriptors(os.getpid())
     doomed = [await open_connection(reactor, dsn) for _ in range(3)]
     for ((number,),) in [await connection.execute("SELECT pg_backend_pid()") for connection in doomed]:
@@ -123,8 +122,8 @@ async def test_sending_to_a_server_that_is_gone_fails_at_once(reactor, dsn, size
     await check_new_connections(reactor, dsn)
 
 
-async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
-    """Sockets that get the file descriptor of a connection closed in mid-statement are watched like any other."""
+async def test_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
+    """The reactor watches new sockets that get the file descriptor of a connection closed during a statement."""
     for _ in range(3):
         doomed = [await open_connection(reactor, dsn) for _ in range(5)]
         running = [started(connection.execute("SELECT pg_sleep(0.2)")) for connection in doomed]
@@ -136,7 +135,7 @@ async def test_a_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
         await check_new_connections(reactor, dsn)
 
 
-async def test_an_attempt_to_connect_waits_for_one_thing_at_a_time(reactor, dsn):
+async def test_attempt_to_connect_waits_for_one_event_at_a_time(reactor, dsn):
     """An event for the former owner of its file descriptor leaves no registration that libpq doesn't know of."""
     attempt = connecting._Attempt(reactor)
     outcome = attempt.connect(dsn)
@@ -148,7 +147,7 @@ async def test_an_attempt_to_connect_waits_for_one_thing_at_a_time(reactor, dsn)
 
 
 async def check_new_connections(reactor, dsn):
-    """Open more connections than were closed and use all of them at once."""
+    """Open more connections than were closed and use all of them at the same time."""
     fresh = [await open_connection(reactor, dsn) for _ in range(10)]
     answers = await gatherResults([started(connection.execute("SELECT 1")) for connection in fresh])
     assert answers == [[(1,)]] * 10
@@ -156,8 +155,7 @@ async def check_new_connections(reactor, dsn):
         connection.close()
 
 
-async def test_a_silent_server_is_given_up(reactor, black_hole):
-    """Connecting fails after a while without an answer."""
+async def test_connecting_to_a_silent_server_times_out(reactor, black_hole):
     began = time.monotonic()
     port = parse_dsn(black_hole)["port"]
     with pytest.raises(ConnectionFailed, match=rf"^connection to server .*{port}.* failed: no answer within 0\.2 s$"):
@@ -191,14 +189,14 @@ REMEDY = "behind a pooler in transaction mode, set SOLISYNC_PREPARED_STATEMENTS=
 
 
 async def test_pooler_that_shares_a_prepared_connection_is_named_with_the_remedy(reactor, dsn):
-    """A new connection on which a statement is prepared already is another client's: it is given up."""
+    """A new connection with a prepared statement belongs to another client, so it is given up."""
     with pytest.raises(ConnectionFailed, match=REMEDY):
         await open_connection(reactor, dsn, statements=(PREPARED, PREPARED))
 
 
 @pytest.mark.parametrize("pooled", [True, False])
 async def test_pooler_that_forgets_prepared_statements_is_named_with_the_remedy(reactor, dsn, pooled):
-    """Behind a pooler, a statement that has vanished is declined; without one, the error is of another kind."""
+    """Without a pooler, a vanished statement is an error of another kind."""
     connection = await open_connection(reactor, dsn, statements=(PREPARED,))
     connection.server = replace(connection.server, pooled=pooled)
     try:
@@ -213,7 +211,7 @@ async def test_pooler_that_forgets_prepared_statements_is_named_with_the_remedy(
 @pytest.mark.parametrize("prepared", [True, False])
 @pytest.mark.parametrize("text", ["%", "%s %(1)s %%", "$1", "\\", "'; --", '"', "\n\t\x01", "ünï 🂡", "", "\\x00"])
 async def test_parameters_are_taken_literally(make_database, prepared, text):
-    """Nothing in a parameter is syntax, prepared or not."""
+    """No part of a parameter is read as syntax, prepared or not."""
     echo = Statement("echo", "SELECT $1::text, '%', 7 % $2::int, $1::text")
     database = make_database(statements=(echo,) if prepared else ())
     assert await database.run(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
@@ -227,8 +225,8 @@ async def test_a_statement_without_parameters_may_contain_a_percent_sign(make_da
     assert await database.run(lambda transaction: transaction.run(modulo)) == [(3, True)]
 
 
-async def test_a_parameter_that_can_not_be_sent_harms_nobody(make_database, dsn, reactor):
-    """U+0000 and lone surrogates fail before anything is sent; the transaction is rolled back."""
+async def test_unsendable_parameter_fails_before_it_is_sent(make_database, dsn, reactor):
+    """U+0000 and lone surrogates are examples; the transaction is rolled back."""
     database = make_database()
     before = await database.run(pid)
 
@@ -273,14 +271,14 @@ SAMPLES = {
 
 
 def without_clock(value):
-    """A result without what the database's clock said in it: the same for each moment of the last minute."""
+    """Remove the times of the database's clock from a result, so that results of the last minute are equal."""
     if isinstance(value, list | tuple):
         return [without_clock(each) for each in value]
     return "now" if isinstance(value, datetime) and abs(datetime.now(UTC) - value) < timedelta(minutes=1) else value
 
 
-async def test_every_statement_is_the_same_prepared_and_unprepared(reactor, empty_database):
-    """Whatever SOLISYNC_PREPARED_STATEMENTS says, a statement has the same result."""
+async def test_statements_have_the_same_result_prepared_and_unprepared(reactor, empty_database):
+    """SOLISYNC_PREPARED_STATEMENTS changes no result."""
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "INSERT INTO users VALUES (%(uuid)s, %(text)s, %(text)s, now())", SAMPLES)
     live = "INSERT INTO refresh_tokens VALUES (%(uuid)s, %(uuid)s, '2030-01-01')"

@@ -1,4 +1,4 @@
-"""transact and run on a real PostgreSQL: what is promised when work, the database or clients fail."""
+"""`transact` and `run` on a real PostgreSQL when work, the database or clients fail."""
 
 import os
 import signal
@@ -35,8 +35,8 @@ from tests.postgres.notes import (
 )
 
 
-async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
-    """Two transactions that lock two rows in opposite order both commit; one of them needed another attempt."""
+async def test_deadlock_is_retried(make_database, dsn, reactor):
+    """Two transactions that lock two rows in opposite order both commit; one of them needs another attempt."""
     database = make_database(size=2)
     await gatherResults([started(database.run(add, n)) for n in (1, 2)])
     both = Deferred()
@@ -59,8 +59,8 @@ async def test_a_deadlock_is_run_again(make_database, dsn, reactor):
 
 @pytest.mark.parametrize("method", ["transact", "run"])
 @pytest.mark.parametrize(("code", "times"), [("40P01", 3), ("40001", 3), ("23505", 1), ("55P03", 2), ("57014", 2)])
-async def test_only_what_may_go_better_is_run_again(make_database, reactor, code, times, method):
-    """Deadlocks and serialization failures twice more, timeouts once, after a pause, and then the error is reported."""
+async def test_only_transient_errors_are_retried(make_database, reactor, code, times, method):
+    """Deadlocks and serialization failures get two more attempts, timeouts one, each after a pause."""
     attempts = []
 
     async def fail(transaction):
@@ -73,8 +73,8 @@ async def test_only_what_may_go_better_is_run_again(make_database, reactor, code
     assert all(after - before >= TIMES.again for before, after in pairwise(attempts))
 
 
-async def test_a_transaction_whose_connection_dies_is_run_again(make_database, dsn):
-    """Nothing of it was committed, so a second attempt is safe and the caller sees success."""
+async def test_transaction_is_retried_when_its_connection_dies(make_database, dsn):
+    """Nothing was committed, so a second attempt is safe."""
     attempts = []
 
     async def die_once(transaction):
@@ -90,8 +90,8 @@ async def test_a_transaction_whose_connection_dies_is_run_again(make_database, d
 
 
 @pytest.mark.parametrize("method", ["transact", "run", "commit_with"])
-async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor, method):
-    """A connection that dies under a COMMIT, or under a statement that commits itself, is an error."""
+async def test_unknown_outcome_is_never_retried(make_database, dsn, reactor, method):
+    """A connection that dies during a COMMIT, or during a statement that commits itself, is an error."""
     attempts = []
 
     async def slow(transaction):
@@ -111,8 +111,8 @@ async def test_an_unknown_outcome_is_never_run_again(make_database, dsn, reactor
 
 
 @pytest.mark.parametrize("code", ["25006", "0A000"])
-async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_database, code):
-    """A server that became a standby, or a statement whose result type changed, is cured by a new connection."""
+async def test_outdated_connection_is_replaced_and_its_work_retried(make_database, code):
+    """Examples are a server that became a standby, and a statement whose result type changed."""
     pids = []
 
     async def outdated(transaction):
@@ -125,8 +125,8 @@ async def test_an_outdated_connection_is_replaced_and_the_work_run_again(make_da
     assert len(set(pids)) == 3
 
 
-async def test_a_result_type_may_change_again_and_again(make_database, dsn):
-    """However young the connections are, the work is run again on one that was made after the change."""
+async def test_work_is_retried_at_each_change_of_a_result_type(make_database, dsn):
+    """The retry uses a connection that was made after the change, however young the old connections are."""
     everything = Statement("everything", "SELECT * FROM notes")
     database = make_database(size=4, statements=(everything, PID))
     try:
@@ -140,8 +140,8 @@ async def test_a_result_type_may_change_again_and_again(make_database, dsn):
             run_sql(dsn, f"ALTER TABLE notes DROP COLUMN IF EXISTS again{number}")
 
 
-async def test_a_server_that_has_always_been_read_only_is_not_connected_to_again(make_database, dsn):
-    """When a fresh connection says it, another one would too: the work fails and nobody loses a connection."""
+async def test_read_only_error_on_a_fresh_connection_is_not_retried(make_database, dsn):
+    """Another connection would give the same error. The work fails, and the pool keeps its connections."""
     attempts = []
 
     async def fail(transaction):
@@ -154,8 +154,8 @@ async def test_a_server_that_has_always_been_read_only_is_not_connected_to_again
     assert attempts == [await database.run(pid)]
 
 
-async def test_a_value_that_python_has_not_is_an_error(make_database):
-    """A row that can't be read is not left out; and the connection is as good as before."""
+async def test_unreadable_value_is_an_error(make_database):
+    """Python has no date that far in the future. The connection stays usable."""
     database = make_database()
     number = await database.run(pid)
     for method in (database.run, database.transact):
@@ -166,8 +166,8 @@ async def test_a_value_that_python_has_not_is_an_error(make_database):
 
 @pytest.mark.parametrize("method", ["transact", "run"])
 @pytest.mark.parametrize("moment", [0, 0.001, 0.003, 0.01, 0.05, 0.1, 0.15])
-async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, dsn, reactor, moment, method):
-    """Whenever the client hangs up after work began, the work commits, and its caller gets the result."""
+async def test_cancelled_caller_still_commits_and_gets_the_result(make_database, dsn, reactor, moment, method):
+    """The moment of the hang-up doesn't matter, once the work has begun."""
 
     async def slowly(transaction):
         await add(transaction, SLOW)  # commits by itself in `run`
@@ -188,8 +188,8 @@ async def test_a_cancelled_caller_leaves_its_transaction_whole(make_database, ds
     assert notes(dsn) == ([1, SLOW] if method == "transact" else [SLOW])
 
 
-async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, reactor):
-    """A caller that is cancelled during work that succeeds gets the result, and ends at its next work."""
+async def test_cancelled_caller_begins_no_other_work(make_database, dsn, reactor):
+    """A caller that is cancelled during work gets its result, and ends at its next work."""
     told = []
 
     async def two_works():
@@ -210,8 +210,8 @@ async def test_a_cancelled_caller_begins_no_other_work(make_database, dsn, react
     assert (len(told), notes(dsn)) == (1, [2, SLOW])
 
 
-async def test_detached_work_of_a_cancelled_caller_goes_on(make_database, dsn, reactor):
-    """Work that a cancelled caller begins for others, such as loading a shared list, goes on."""
+async def test_detached_work_of_a_cancelled_caller_continues(make_database, dsn, reactor):
+    """A shared list, for example, is loaded for other clients, too."""
 
     async def shares():
         await database.transact(add, SLOW)
@@ -227,8 +227,8 @@ async def test_detached_work_of_a_cancelled_caller_goes_on(make_database, dsn, r
     assert notes(dsn) == [1, SLOW]
 
 
-async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_database, dsn, reactor):
-    """Work that must be run again is not, once its client has hung up; neither is its failure the client's."""
+async def test_failed_work_of_a_cancelled_caller_is_not_retried(make_database, dsn, reactor):
+    """The caller gets CancelledError and not the failure."""
     attempts_made = []
 
     async def abort(transaction):
@@ -249,8 +249,8 @@ async def test_a_cancelled_caller_is_told_so_whatever_comes_of_its_work(make_dat
     assert await database.run(pid)
 
 
-async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, reactor):
-    """Whoever hangs up in the queue for a connection leaves it, and the others keep their turn."""
+async def test_cancelled_caller_leaves_the_queue(make_database, dsn, reactor):
+    """The other callers keep their turn."""
     database = make_database()
     await database.run(pid)
     busy = started(database.run(sleep, 0.1))
@@ -262,8 +262,8 @@ async def test_a_cancelled_caller_that_waits_never_begins(make_database, dsn, re
     assert notes(dsn) == [0, 2]
 
 
-async def test_a_caller_that_goes_between_two_attempts_gets_no_other(make_database, reactor):
-    """Whoever hangs up in the pause after a deadlock is gone at once, and costs no connection."""
+async def test_caller_cancelled_between_attempts_gets_no_other(make_database, reactor):
+    """A cancellation in the pause after a deadlock ends the caller immediately, and costs no connection."""
     attempts = []
 
     async def fail(transaction):
@@ -280,8 +280,8 @@ async def test_a_caller_that_goes_between_two_attempts_gets_no_other(make_databa
     assert await database.run(pid)
 
 
-async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, reactor):
-    """A time limit that work puts on its own statement never leaves a connection in mid-statement to the next."""
+async def test_time_limit_of_work_never_interrupts_a_statement(make_database, dsn, reactor):
+    """Otherwise the next borrower would get a connection that is in the middle of a statement."""
 
     async def impatient(transaction):
         await add(transaction, 1)
@@ -294,8 +294,8 @@ async def test_work_that_is_impatient_waits_all_the_same(make_database, dsn, rea
     assert notes(dsn) == [1]
 
 
-async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
-    """A server that neither answers nor hangs up costs its borrower a bounded time, then its connection is replaced."""
+async def test_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
+    """The borrower waits for a bounded time; then the connection is replaced."""
     database = make_database(times=PoolTimes(work=0.2))
     for method in ("run", "transact"):
         frozen = await database.run(pid)
@@ -311,7 +311,7 @@ async def test_a_frozen_backend_is_cut_at_the_deadline(make_database, dsn):
 
 
 async def test_closing_lets_running_work_end_and_declines_the_rest(make_database, dsn):
-    """What runs commits; what waits, and what comes later, is declined."""
+    """Running work commits; waiting and later work is declined."""
     database = make_database()
     await database.run(pid)
     with Holding(dsn):
@@ -327,8 +327,8 @@ async def test_closing_lets_running_work_end_and_declines_the_rest(make_database
     wait_for(lambda: not backends(dsn))
 
 
-async def test_closing_cuts_what_does_not_end(make_database, dsn):
-    """After the time given for it, work that still runs fails and leaves nothing."""
+async def test_closing_cuts_work_after_its_time(make_database, dsn):
+    """The work fails and leaves no rows."""
 
     async def slowly(transaction):
         await add(transaction, 1)

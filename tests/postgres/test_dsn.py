@@ -14,8 +14,8 @@ from tests.harness.constants import PATIENCE
 from tests.postgres.notes import started
 
 
-async def test_a_name_is_looked_up_while_the_service_goes_on(reactor, monkeypatch):
-    """The resolver may take its time: in a thread."""
+async def test_host_names_are_resolved_in_a_thread(reactor, monkeypatch):
+    """A slow resolver doesn't block the reactor."""
     answered = threading.Event()
 
     def resolve(name, *_, **__):
@@ -33,8 +33,8 @@ async def test_a_name_is_looked_up_while_the_service_goes_on(reactor, monkeypatc
     ]
 
 
-async def test_a_name_without_an_address_is_a_failed_connection(reactor, monkeypatch):
-    """The other hosts are tried, and it is looked up again the next time."""
+async def test_host_name_without_an_address_is_a_failed_connection(reactor, monkeypatch):
+    """The pool tries the other hosts, and looks the name up again next time."""
 
     def fail(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -58,8 +58,8 @@ async def test_a_name_without_an_address_is_a_failed_connection(reactor, monkeyp
         "host=a,b,c port=1,2",
     ],
 )
-async def test_only_names_are_looked_up(reactor, monkeypatch, dsn):
-    """Addresses and unix sockets are taken as they are; so is what the DSN leaves to libpq."""
+async def test_only_host_names_are_resolved(reactor, monkeypatch, dsn):
+    """Addresses, unix sockets and what the DSN leaves to libpq are unchanged."""
     monkeypatch.setattr(socket, "getaddrinfo", None)
     assert await each_address(reactor, dsn) == [dsn]
 
@@ -81,8 +81,8 @@ async def test_only_names_are_looked_up(reactor, monkeypatch, dsn):
         ),
     ],
 )
-def test_a_dsn_is_taken_apart_by_host(dsn, hosts):
-    """Each host with its own port and address; a list that does not fit is left for libpq to refuse."""
+def test_dsn_is_split_by_host(dsn, hosts):
+    """Each host has its own port and address; libpq refuses lists of different lengths."""
     parse = psycopg2.extensions.parse_dsn
     assert [parse(host) for host in each_host(dsn)] == [parse(host) for host in hosts]
 
@@ -130,13 +130,13 @@ BAD = {
 
 @pytest.mark.parametrize("dsn", GOOD)
 def test_dsn_that_libpq_can_use_is_accepted(dsn):
-    """Nothing that works is refused, whatever the server is like."""
+    """The kind of server doesn't matter."""
     check_dsn(dsn)
 
 
 @pytest.mark.parametrize("dsn", BAD)
 def test_dsn_that_can_never_work_is_refused_without_its_values(dsn):
-    """The problem names the option or the escape, and nothing that may be a part of the password."""
+    """The problem names the option or the escape, and nothing that may be part of the password."""
     with pytest.raises(ValueError) as refused:
         check_dsn(dsn)
     assert str(refused.value).startswith(BAD[dsn])
@@ -158,7 +158,7 @@ def test_dsn_that_can_never_work_is_refused_without_its_values(dsn):
     ],
 )
 def test_missing_root_certificate_is_found(place, monkeypatch, dsn, environ, missing):
-    """A DSN that verifies the server over TLS needs the file of the authority, where libpq would look for it."""
+    """A DSN that verifies the server over TLS needs the file of the authority, where libpq looks for it."""
     monkeypatch.setenv("HOME", str(place))
     (place / "there").touch()
     given = {name: value.format(place=place) for name, value in environ.items()}

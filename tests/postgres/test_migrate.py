@@ -1,7 +1,4 @@
-"""Migrations: applied once, in order, under a lock that no death can leave behind.
-
-Source: docs/operations.md "The database".
-"""
+"""Migrations: applied once, in order, under a lock that ends with its process."""
 
 import subprocess
 import sys
@@ -42,7 +39,7 @@ react(lambda reactor: Deferred.fromCoroutine(migrate(reactor, sys.argv[1], load_
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write migrations of the test's own, by name and SQL."""
+    """Write migrations for the test, by name and SQL."""
 
     def write(**files):
         for name, sql in files.items():
@@ -57,7 +54,7 @@ def applied(dsn):
 
 
 async def test_migrations_are_applied_once_and_in_order(reactor, empty_database, folder):
-    """A second run applies what has been added since, and nothing again."""
+    """A second run applies only new files."""
     first = load_migrations(folder(m0001_one="CREATE TABLE one ()", m0002_two="ALTER TABLE one ADD COLUMN n int"))
     assert await migrate(reactor, empty_database, first) == ["0001_one.sql", "0002_two.sql"]
     assert await migrate(reactor, empty_database, first) == []
@@ -66,8 +63,8 @@ async def test_migrations_are_applied_once_and_in_order(reactor, empty_database,
     assert run_sql(empty_database, "SELECT n FROM one") == [(1,)]
 
 
-async def test_a_migration_that_fails_leaves_nothing(reactor, empty_database, folder):
-    """Each file is one transaction; what came before it stays."""
+async def test_failed_migration_leaves_nothing(reactor, empty_database, folder):
+    """Each file is one transaction; earlier files stay applied."""
     migrations = load_migrations(folder(m0001_one="CREATE TABLE one ()", m0002_two="CREATE TABLE two (); SELECT 1/0"))
     with pytest.raises(FatalError, match=r"0002_two\.sql failed: division by zero"):
         await migrate(reactor, empty_database, migrations)
@@ -75,8 +72,8 @@ async def test_a_migration_that_fails_leaves_nothing(reactor, empty_database, fo
     assert run_sql(empty_database, "SELECT to_regclass('two')") == [(None,)]
 
 
-async def test_an_edited_migration_is_refused(reactor, empty_database, folder):
-    """A file that was changed after it had been applied can't be trusted to describe the database."""
+async def test_edited_migration_is_refused(reactor, empty_database, folder):
+    """A file that was changed after it had been applied may not describe the database."""
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one ()")))
     edited = load_migrations(folder(m0001_one="CREATE TABLE uno ()"))
     with pytest.raises(FatalError, match=r"0001_one\.sql was edited"):
@@ -84,20 +81,19 @@ async def test_an_edited_migration_is_refused(reactor, empty_database, folder):
 
 
 @pytest.mark.parametrize("name", ["m0003_gap", "m1_short", "m0001_again", "m0002_Upper", "m0002"])
-def test_a_misnumbered_migration_is_refused(folder, name):
-    """Numbers are four digits, without gaps and without doubles."""
+def test_misnumbered_migration_is_refused(folder, name):
+    """Numbers have four digits, without gaps and duplicates."""
     with pytest.raises(FatalError, match=r"the next migration is 0002_name\.sql$"):
         load_migrations(folder(m0001_one="", **{name: ""}))
 
 
-def test_an_installation_without_migrations_is_refused(tmp_path):
-    """Nothing to apply means that something is missing."""
+def test_installation_without_migrations_is_refused(tmp_path):
     with pytest.raises(FatalError, match="incomplete"):
         load_migrations(tmp_path)
 
 
-async def test_a_database_from_before_the_first_release_is_refused(reactor, empty_database):
-    """A database that lacks a file of version 1.0.0 is not changed, and the line says which version can upgrade it."""
+async def test_database_from_before_the_first_release_is_refused(reactor, empty_database):
+    """The database isn't changed, and the error names the version that can upgrade it."""
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "DELETE FROM schema_migrations WHERE number > 40")
     with pytest.raises(FatalError, match=r"before 1\.0\.0: start solisync 1\.0\.0 on it once$"):
@@ -105,7 +101,7 @@ async def test_a_database_from_before_the_first_release_is_refused(reactor, empt
     assert len(applied(empty_database)) == 40
 
 
-async def test_a_newer_database_only_warns(reactor, serve, empty_database):
+async def test_newer_database_only_warns(reactor, serve, empty_database):
     """During a rolling upgrade an old node must be able to restart."""
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, '9999_new.sql', '')")
@@ -114,8 +110,8 @@ async def test_a_newer_database_only_warns(reactor, serve, empty_database):
     node.stop()
 
 
-async def test_many_nodes_start_at_once(reactor, empty_database):
-    """On an empty database one of them migrates, and all of them come up."""
+async def test_many_nodes_start_at_the_same_time(reactor, empty_database):
+    """On an empty database one of them migrates, and all of them start."""
     with capturedLogs() as events:
         nodes = await gather(5, lambda _: start_here(reactor, empty_database), range(5))
     migrations = load_migrations()
@@ -126,8 +122,8 @@ async def test_many_nodes_start_at_once(reactor, empty_database):
         await node.service.stopService()
 
 
-async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(reactor, empty_database, folder):
-    """kill -9 of a migrating process frees the lock and undoes the file it was at."""
+async def test_killed_migration_can_be_repeated(reactor, empty_database, folder):
+    """kill -9 of a migrating process frees the lock and undoes the current file."""
     slow = folder(m0001_one="CREATE TABLE one ()", m0002_two="CREATE TABLE two (); SELECT pg_sleep(60)")
     kill_when(empty_database, slow, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)'")
     whole = load_migrations(folder(m0002_two="CREATE TABLE two ()"))
@@ -135,7 +131,7 @@ async def test_a_kill_in_the_middle_leaves_a_database_that_can_be_migrated(react
 
 
 async def test_database_that_is_not_utf_8_is_refused(reactor, postgres):
-    """A start refuses a database that can't store every name, and changes nothing in it."""
+    """Such a database can't store every name. The start changes nothing in it."""
     dsn = postgres.dsn.replace("dbname=postgres", "dbname=latin_1")
     run_sql(postgres.dsn, "CREATE DATABASE latin_1 ENCODING LATIN1 LOCALE 'C' LOCALE_PROVIDER libc TEMPLATE template0")
     try:
@@ -147,7 +143,7 @@ async def test_database_that_is_not_utf_8_is_refused(reactor, postgres):
 
 
 async def test_role_without_rights_is_refused_in_one_line(reactor, empty_database):
-    """A role that may not create tables is named as the reason, without a traceback."""
+    """The error names the role that may not create tables, without a traceback."""
     run_sql(empty_database, "CREATE ROLE stranger LOGIN")
     stranger = empty_database.replace("user=solisync", "user=stranger")
     try:
@@ -162,8 +158,8 @@ async def test_role_without_rights_is_refused_in_one_line(reactor, empty_databas
         run_sql(empty_database, "DROP OWNED BY stranger; DROP ROLE stranger")
 
 
-async def test_start_waits_for_a_database_that_takes_no_writes(reactor, postgres, migrated_database):
-    """A node that starts while its server is a standby waits, and says for what; a promotion makes it ready."""
+async def test_start_waits_for_a_standby_to_be_promoted(reactor, postgres, migrated_database):
+    """The log names the reason; a promotion makes the node ready."""
     name = parse_dsn(migrated_database)["dbname"]
     run_sql(postgres.dsn, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     with capturedLogs() as events:
@@ -177,7 +173,7 @@ async def test_start_waits_for_a_database_that_takes_no_writes(reactor, postgres
 
 
 async def test_start_waits_for_a_disk_with_room(reactor, empty_database, folder):
-    """A migration that finds the disk full is applied as soon as there is room."""
+    """The migration is applied as soon as the disk has room."""
     full = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM room) THEN RAISE 'no room' USING ERRCODE = '53100'; END IF; END $$"
     run_sql(empty_database, "CREATE TABLE room ()")
     migrations = load_migrations(folder(m0001_one=full))
@@ -188,7 +184,7 @@ async def test_start_waits_for_a_disk_with_room(reactor, empty_database, folder)
 
 
 async def test_each_reason_to_wait_is_logged_once(reactor, postgres):
-    """While a start waits for its database, the log has a line for each reason, and the server in each."""
+    """Each line names the server."""
     dsn = postgres.dsn.replace("dbname=postgres", "dbname=slow")
     with capturedLogs() as events:
         node = begin(reactor, dsn, quiet_seconds=0.0, times=PoolTimes(reconnect=0.01))
@@ -205,8 +201,8 @@ async def test_each_reason_to_wait_is_logged_once(reactor, postgres):
     assert all(parse_dsn(dsn)["host"] in line for line in lines)
 
 
-async def test_a_database_that_comes_late(reactor, postgres):
-    """Until the database is there the service answers 503; soon after it has appeared, it is ready."""
+async def test_service_returns_503_until_its_database_exists(reactor, postgres):
+    """Soon after the database has appeared, the service is ready."""
     with capturedLogs() as events:
         dsn = postgres.dsn.replace("dbname=postgres", "dbname=late")
         node = begin(reactor, dsn, handler_seconds=0.2, quiet_seconds=0.1)
@@ -228,7 +224,7 @@ async def test_a_database_that_comes_late(reactor, postgres):
 
 
 def kill_when(dsn, folder, reached):
-    """Let a process migrate, and kill it when this query finds a row."""
+    """Start a migrating process, and kill it when this query finds a row."""
     child = subprocess.Popen([sys.executable, "-c", SCRIPT, dsn, str(folder)], cwd=ROOT)
     wait_for(lambda: run_sql(dsn, reached))
     child.kill()
@@ -236,15 +232,15 @@ def kill_when(dsn, folder, reached):
 
 
 def said(events, text):
-    """Whether something was logged that contains this."""
+    """Return whether a logged message contains this text."""
     return any(text in formatEvent(event) for event in events)
 
 
 LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"
 
 
-async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_database, folder):
-    """It holds the same lock, for its session; who waits says so after a second, and migrates when it has gone."""
+async def test_migration_waits_for_a_node_of_the_version_before(reactor, empty_database, folder):
+    """That node holds the same lock, for its session. The log reports the wait after a second."""
     old = Holding(empty_database, LOCKED)
     with capturedLogs() as events:
         migrating = Deferred.fromCoroutine(
@@ -256,8 +252,8 @@ async def test_a_node_of_the_version_before_is_waited_for(reactor, empty_databas
     assert await migrating == ["0001_one.sql"]
 
 
-async def test_who_waits_for_the_lock_keeps_no_connection_of_a_pooler(reactor, empty_database):
-    """Between two looks at the lock no transaction is open: else nodes that wait could have all that a pooler has."""
+async def test_waiting_for_the_lock_keeps_no_connection_of_a_pooler(reactor, empty_database):
+    """No transaction is open between two tries: otherwise waiting nodes could take all connections of the pooler."""
     old = Holding(empty_database, LOCKED)
     waiting = Deferred.fromCoroutine(migrate(reactor, empty_database, load_migrations()))
     seen = "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'solisync'"
@@ -271,8 +267,8 @@ async def test_who_waits_for_the_lock_keeps_no_connection_of_a_pooler(reactor, e
     assert states.count(("idle",)) > 10, states
 
 
-def test_a_command_says_what_it_waits_for(launch, empty_database):
-    """`solisync --migrate` is not silent for minutes while another node migrates."""
+def test_migrate_command_reports_its_wait(launch, empty_database):
+    """`solisync --migrate` would otherwise be silent for minutes while another node migrates."""
     other = Holding(empty_database, LOCKED)
     command = launch(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
     wait_for(lambda: "another node is migrating, waiting" in command.log)
@@ -280,8 +276,8 @@ def test_a_command_says_what_it_waits_for(launch, empty_database):
     assert command.popen.wait(PATIENCE) == 0
 
 
-async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, empty_database):
-    """And leaves no lock behind, nor a setting that whoever gets its connection from a pooler would inherit."""
+async def test_migration_makes_a_node_of_the_version_before_wait(reactor, empty_database):
+    """It leaves neither a lock nor a setting to the next client of a pooler's connection."""
     took = f"SELECT pg_try_advisory_lock({migration_lock.LOCK_KEY})"
     own = "SELECT name, setting FROM pg_settings WHERE source = 'session' ORDER BY name"
     async with migration_lock.migrating(reactor, empty_database) as connection:
@@ -292,8 +288,8 @@ async def test_a_node_that_migrates_keeps_the_version_before_waiting(reactor, em
     wait_for(lambda: run_sql(empty_database, took) == [(True,)])
 
 
-async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
-    """A node whose connection with the lock was cut must not go on beside the next one."""
+async def test_lost_lock_ends_the_migration(reactor, empty_database, folder):
+    """A node whose connection with the lock was cut must not continue beside the next one."""
     slow = load_migrations(folder(m0001_one="SELECT pg_sleep(60)"))
     migrating = Deferred.fromCoroutine(migrate(reactor, empty_database, slow))
     holders = (
@@ -307,8 +303,8 @@ async def test_a_lost_lock_ends_the_migration(reactor, empty_database, folder):
         await migrating
 
 
-async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_database, folder):
-    """Beside a backup, which holds a table for long, the service answers; the migration comes when that has ended."""
+async def test_requests_do_not_wait_behind_a_waiting_migration(reactor, empty_database, folder):
+    """A backup holds a table for long. The service answers during the backup; the migration follows it."""
     running = await start_here(reactor, empty_database)
     try:
         ((_, _, token),) = players(empty_database, 1)
@@ -331,8 +327,8 @@ async def test_nobody_waits_long_behind_a_migration_that_waits(reactor, empty_da
         await running.service.stopService()
 
 
-async def test_patience_ends(reactor, empty_database, folder):
-    """A table that is never free ends the start with one line, and nothing was changed."""
+async def test_migration_gives_up_on_a_locked_table(reactor, empty_database, folder):
+    """The start ends with one line and changes nothing."""
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one ()")))
     backup = Holding(empty_database, "LOCK TABLE one IN ACCESS SHARE MODE")
     with pytest.raises(FatalError, match=r"0002_two\.sql failed: its tables have been in use for 0\.5 s"):
@@ -354,7 +350,7 @@ async def left_by_nobody(reactor, dsn, folder):
 
 
 async def left_by_a_failure(reactor, dsn, folder):
-    """An invalid index: two rows were the same."""
+    """Leave an invalid index, as two equal rows do."""
     run_sql(dsn, "INSERT INTO one VALUES (1), (1)")
     with pytest.raises(FatalError, match=r"0002_index\.sql failed: could not create unique index"):
         await migrate(reactor, dsn, load_migrations(folder))
@@ -362,20 +358,20 @@ async def left_by_a_failure(reactor, dsn, folder):
 
 
 async def left_before_recording(reactor, dsn, folder):
-    """A whole index."""
+    """Leave a complete index that isn't recorded."""
     run_sql(dsn, INDEX)
 
 
 async def left_in_the_middle(reactor, dsn, folder):
-    """A process that was killed, while the server goes on with its statement."""
+    """Kill the process, while the server continues with its statement."""
     other = Holding(dsn, "INSERT INTO one VALUES (7)")
     kill_when(dsn, folder, "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('one_n')")
     reactor.callLater(0.5, other.end)
 
 
 @pytest.mark.parametrize("left", [left_by_nobody, left_by_a_failure, left_before_recording, left_in_the_middle])
-async def test_an_index_is_created_concurrently(reactor, empty_database, folder, left):
-    """Whatever an earlier attempt has left, beside a node that waits for the lock: in the end it is whole."""
+async def test_index_is_created_concurrently_after_any_earlier_attempt(reactor, empty_database, folder, left):
+    """Another node waits for the lock at the same time."""
     await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one (n int)")))
     migrations = load_migrations(folder(m0002_index=INDEX))
     await left(reactor, empty_database, folder())
@@ -390,21 +386,21 @@ async def test_an_index_is_created_concurrently(reactor, empty_database, folder,
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1", "CREATE INDEX one_n ON one (n)", INDEX.partition("\n")[2] * 2])
-async def test_only_one_index_is_created_outside_of_a_transaction(reactor, empty_database, folder, sql):
-    """Nothing else could be healed after a kill in the middle."""
+async def test_file_outside_of_a_transaction_creates_one_index_only(reactor, empty_database, folder, sql):
+    """Any other statement could not be repeated after a kill."""
     with pytest.raises(FatalError, match=r"0001_one\.sql: after '-- concurrently' comes one CREATE INDEX CONCURRENTLY"):
         await migrate(reactor, empty_database, load_migrations(folder(m0001_one=f"-- concurrently\n{sql}")))
 
 
-async def test_no_database_is_a_failure_that_may_be_tried_again(reactor):
-    """The caller learns that nothing was done."""
+async def test_unreachable_database_is_a_failure_that_may_be_retried(reactor):
+    """The error means that nothing was done."""
     with pytest.raises(ConnectionFailed, match="No such file"):
         await migrate(reactor, "host=/nonexistent", load_migrations())
 
 
 @pytest.mark.parametrize("door", [SOLISYNC, TWISTD], ids=["solisync", "twistd -n"])
-async def test_a_failing_migration_ends_the_service(launch, reactor, empty_database, door):
-    """A node whose schema can't be brought up to date says why in one line and exits with status 1."""
+async def test_failing_migration_ends_the_service(launch, reactor, empty_database, door):
+    """The node logs the reason in one line and exits with status 1."""
     await migrate(reactor, empty_database, load_migrations())
     run_sql(empty_database, "UPDATE schema_migrations SET checksum = 'x' WHERE number = 1")
     service = start(launch, *door, dsn=empty_database)

@@ -1,4 +1,4 @@
-"""The pool on a real PostgreSQL: who gets a connection, and what becomes of those that die."""
+"""The pool on a real PostgreSQL: lending connections, and replacing dead ones."""
 
 import os
 import time
@@ -19,8 +19,8 @@ from tests.harness.postgres import connect, run_sql
 from tests.postgres.notes import FAIL, PID, SCHEMA, SLOW, Holding, add, backends, pid, sleep, started, terminate
 
 
-async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reactor):
-    """The pool notices by itself, without anybody's asking for a connection."""
+async def test_dead_idle_connection_is_replaced(make_database, dsn, reactor):
+    """The pool notices without a request for a connection."""
     database = make_database()
     old = await database.run(pid)
     terminate(dsn, old)
@@ -28,8 +28,8 @@ async def test_an_idle_connection_that_died_is_replaced(make_database, dsn, reac
     assert await database.run(pid) != old
 
 
-async def test_nobody_meets_a_connection_that_died_this_very_moment(make_database, dsn):
-    """A connection is looked at when it is lent, even before the reactor could see that the server hung up."""
+async def test_connection_that_just_died_is_never_lent(make_database, dsn):
+    """The pool checks a connection when it lends it, before the reactor can see that the server hung up."""
     database = make_database(size=2)
     old = await database.run(pid)
     terminate(dsn, old)
@@ -38,8 +38,8 @@ async def test_nobody_meets_a_connection_that_died_this_very_moment(make_databas
 
 
 @pytest.mark.parametrize("trouble", ["outdated", "silent"])
-async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor, trouble):
-    """Idle ones are replaced before anybody meets them, busy ones when their work is done."""
+async def test_one_bad_connection_replaces_all(make_database, dsn, reactor, trouble):
+    """Idle ones are replaced before they are lent, busy ones when their work is done."""
     database = make_database(size=4, times=PoolTimes(settled=0))
     await until(reactor, lambda: database.pool.idle == 4)
     before = set(dict(backends(dsn)))
@@ -58,7 +58,7 @@ async def test_one_bad_connection_casts_doubt_on_all(make_database, dsn, reactor
     await until(reactor, lambda: len(backends(dsn)) == 4 and not before & set(dict(backends(dsn))))
 
 
-async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
+async def test_two_hundred_lost_connections_leak_nothing(make_database, dsn, reactor):
     """File descriptors, reactor registrations and backends are as many afterwards as before."""
 
     def held():
@@ -81,8 +81,8 @@ async def test_two_hundred_losses_leak_nothing(make_database, dsn, reactor):
     admin_connection.close()
 
 
-async def test_the_wait_for_a_connection_is_bounded(make_database):
-    """Work that finds no connection in time is declined; what runs is not disturbed."""
+async def test_wait_for_a_connection_is_bounded(make_database):
+    """Work that finds no connection in time is declined; running work is not disturbed."""
     database = make_database(times=PoolTimes(borrow=0.2))
     await database.run(pid)
     release = Deferred()
@@ -99,8 +99,8 @@ async def test_the_wait_for_a_connection_is_bounded(make_database):
     await busy
 
 
-async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
-    """BORROWERS may wait; the next one is declined at once, and those who wait are served in order."""
+async def test_number_of_waiting_borrowers_is_bounded(make_database, monkeypatch):
+    """BORROWERS may wait, and are served in order; the next one is declined immediately."""
     monkeypatch.setattr(pool, "BORROWERS", 2)
     database = make_database()
     await database.run(pid)
@@ -117,8 +117,8 @@ async def test_the_number_who_wait_is_bounded(make_database, monkeypatch):
     assert served == [0, 1, 2]
 
 
-async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database):
-    """A thousand who fail before they ask the database anything each get their error, and the pool goes on."""
+async def test_work_that_fails_without_a_query_costs_no_connection(make_database):
+    """A thousand callers each get their error, and the pool stays usable."""
 
     async def fail(transaction):
         raise KeyError("bug")
@@ -132,8 +132,7 @@ async def test_a_crowd_whose_work_ends_at_once_costs_no_connection(make_database
     assert await database.run(pid) == number
 
 
-async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn):
-    """While the pool doesn't know of a server yet, work waits for a bounded time; once it does, work is done."""
+async def test_work_before_the_pool_is_open_waits_for_a_bounded_time(reactor, dsn):
     database = Database(reactor=reactor, size=1, statements=(PID,), times=PoolTimes(borrow=0.2))
     began = time.monotonic()
     with pytest.raises(Unavailable):
@@ -146,8 +145,8 @@ async def test_work_before_the_pool_is_open_is_bounded_too(reactor, dsn):
     await database.close(0)
 
 
-async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, reactor):
-    """A pool opened before there is a database declines work, and fills itself once there is one."""
+async def test_pool_fills_when_its_database_appears(make_database, dsn, reactor):
+    """Until then the pool declines work."""
     late = dsn + "_late"
     database = make_database(to=late)
     with pytest.raises(Unavailable):
@@ -163,8 +162,8 @@ async def test_work_waits_for_a_server_that_comes_late(make_database, dsn, react
     run_sql(dsn, f"DROP DATABASE {late.split('dbname=')[1]} WITH (FORCE)")
 
 
-async def test_a_connection_is_handed_on_without_its_givers_context(make_database):
-    """What the log says of one request is not said of another that waited for the same connection."""
+async def test_connection_is_lent_without_the_context_of_the_last_borrower(make_database):
+    """Otherwise the log of one request would have fields of another."""
     who = ContextVar("who", default=None)
     seen = []
 
@@ -181,8 +180,8 @@ async def test_a_connection_is_handed_on_without_its_givers_context(make_databas
 
 
 @pytest.mark.parametrize("state", ["connecting", "pausing", "full"])
-async def test_a_closed_pool_leaves_nothing_in_the_reactor(make_database, reactor, black_hole, dsn, state):
-    """Whatever it was doing, neither a timer nor a socket of it is left."""
+async def test_closed_pool_leaves_nothing_in_the_reactor(make_database, reactor, black_hole, dsn, state):
+    """No state of the pool leaves a timer or a socket."""
     times = PoolTimes(connect=1000, reconnect=1000)
     timers = set(reactor.getDelayedCalls())
     sockets = {*reactor.getReaders(), *reactor.getWriters()}
@@ -193,8 +192,8 @@ async def test_a_closed_pool_leaves_nothing_in_the_reactor(make_database, reacto
     assert {*reactor.getReaders(), *reactor.getWriters()} <= sockets
 
 
-async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn):
-    """The next host is tried while the first is silent, and a pool stays with the one that answers."""
+async def test_silent_host_does_not_hide_the_next_one(make_database, reactor, black_hole, dsn):
+    """The pool tries the next host while the first is silent, and stays with the one that answers."""
     times = PoolTimes(connect=1000, head_start=0.5)
     silent, good = psycopg2.extensions.parse_dsn(black_hole), psycopg2.extensions.parse_dsn(dsn)
     both = psycopg2.extensions.make_dsn(
@@ -208,8 +207,8 @@ async def test_a_silent_host_does_not_hide_the_next_one(make_database, reactor, 
     assert time.monotonic() - began < 8 * 0.5
 
 
-async def test_a_pool_survives_what_nobody_foresaw(make_database, dsn, monkeypatch, no_lost_failures):
-    """Whatever connecting raises, it is logged and tried again."""
+async def test_pool_survives_unexpected_errors_of_connecting(make_database, dsn, monkeypatch, no_lost_failures):
+    """Each error is logged, and the pool tries again."""
     working, failing = open_connection, [RuntimeError("can't start new thread"), KeyError("bug")]
 
     async def fail_twice(*arguments, **options):

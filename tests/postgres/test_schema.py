@@ -20,14 +20,14 @@ RELEASE = ROOT / "tests" / "upgrading" / "1.0.0.sql.xz"
 
 
 def definitions(dsn, place):
-    """The schema of a database as pg_dump writes it, without the lines that differ at each run."""
+    """Return the schema of a database as pg_dump writes it, without the lines that differ at each run."""
     command = [find_binaries(place, None) / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn]
     dump = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
     return re.sub(r"^(\\(un)?restrict |CREATE SCHEMA public|COMMENT ON SCHEMA public|--).*\n+", "", dump, flags=re.M)
 
 
 def contents(dsn):
-    """The files that a database has applied, and the rows that a new one has in other tables."""
+    """Return the files that a database has applied, and the rows that a new one has in other tables."""
     applied = run_sql(dsn, "SELECT number, name, checksum FROM public.schema_migrations ORDER BY number")
     return applied, run_sql(dsn, "SELECT id FROM public.replay_sweep")
 
@@ -42,7 +42,7 @@ async def test_baseline_equals_the_schema_of_1_0_0(reactor, empty_database, plac
 
 
 def test_each_trigger_and_function_has_a_reason():
-    """A comment stands before each function, and before each trigger that doesn't follow one directly."""
+    """A comment precedes each function, and each trigger that doesn't follow one directly."""
     for file in sorted((ROOT / "migrations").glob("*.sql")):
         text = file.read_text("utf-8")
         assert not re.findall(r"\n\n(CREATE (?:OR REPLACE )?(?:FUNCTION|TRIGGER) \w+)", text), file.name
@@ -62,7 +62,6 @@ def test_each_trigger_and_function_has_a_reason():
         ("rank_whoever_opts", r"board <> '(\w+)'", OWN),
     ],
 )
-def test_numbers_that_the_database_knows_too(shared_dsn, function, pattern, value):
-    """A number or word in a function is the same as the constant in Python."""
+def test_constants_in_functions_equal_those_in_python(shared_dsn, function, pattern, value):
     ((source,),) = run_sql(shared_dsn, "SELECT prosrc FROM pg_proc WHERE proname = %s", (function,))
     assert re.findall(pattern, source) == [str(value)]

@@ -21,7 +21,7 @@ STORE = """
     ],
 )
 async def test_stored_time_keeps_ten_digits(reactor, empty_database, digits, offset, kept):
-    """The migration shortens the times that are stored, and a trigger those that nodes of 1.0.0 store afterwards."""
+    """The migration shortens stored times, and a trigger shortens those that nodes of 1.0.0 store afterwards."""
     migrations = load_migrations()
     await migrate(reactor, empty_database, tuple(each for each in migrations if each.number < SHORTENING))
     run_sql(empty_database, "INSERT INTO users VALUES (gen_random_uuid(), 'ann', 'none', now())")

@@ -22,7 +22,7 @@ STATEMENTS = {
 
 
 def test_every_statement_can_be_prepared(server):
-    """Those of the service and those that only commands run; parameters of LOCK TABLE can't be, which has none."""
+    """The statements of commands are included; LOCK TABLE is prepared without parameters, because it can't have any."""
     connection = connect(server.dsn)
     try:
         with connection.cursor() as cursor:
@@ -37,7 +37,7 @@ def test_every_statement_can_be_prepared(server):
 
 @pytest.fixture
 def columns_of(server):
-    """The names of a statement's columns; it is run with nulls and rolled back, and None when it can't be."""
+    """Return the names of a statement's columns, or None if it can't run with nulls; roll it back."""
     connection = psycopg2.connect(server.dsn)
 
     def ask(statement):
@@ -56,8 +56,8 @@ def columns_of(server):
     connection.close()
 
 
-def test_columns_have_the_names_of_what_they_fill(columns_of):
-    """Each query returns what its `row` takes, in that order, so no two columns of one type are exchanged."""
+def test_columns_have_the_names_of_their_fields(columns_of):
+    """A query returns what its `row` takes, in that order, so that no two columns of one type are exchanged."""
     queries = [statement for statement in STATEMENTS.values() if isinstance(statement, Query)]
     assert len(queries) > 30
     for query in queries:
@@ -65,8 +65,8 @@ def test_columns_have_the_names_of_what_they_fill(columns_of):
         assert len(columns) == 1 or columns == list(signature(query.row).parameters), query.name
 
 
-def test_a_row_of_several_columns_has_a_shape(columns_of):
-    """No storage function takes such rows apart by position."""
+def test_rows_of_several_columns_have_a_shape(columns_of):
+    """No storage function reads such rows by position."""
     wide = [statement for statement in STATEMENTS.values() if not isinstance(statement, Query)]
     assert not [
         statement.name
@@ -75,14 +75,14 @@ def test_a_row_of_several_columns_has_a_shape(columns_of):
     ]
 
 
-def test_no_two_statements_have_one_name():
+def test_statements_have_unique_names():
     """The service prepares them by their names."""
     names = [statement.name for statement in storage.EVERY]
     assert len(set(names)) == len(names)
 
 
 class Sent:
-    """Statements that keep what is sent, and return these rows."""
+    """A transaction that keeps the statements sent, and returns these rows."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -99,7 +99,7 @@ async def between(low, *, high=9):
 
 
 async def test_declared_statement_sends_parameters_in_order_of_signature():
-    """Parameters given by name, and defaults, take the places that they have in the signature."""
+    """Parameters given by name, and defaults, keep their places in the signature."""
     sent = Sent([(1, 2), (3, 4)])
     assert await between(sent, 1, high=2) == [(1, 2), (3, 4)]
     await between(sent, high=2, low=1)
@@ -119,8 +119,8 @@ async def test_declared_statement_sends_parameters_in_order_of_signature():
         ("many", [("a",), ("b",)], ["a", "b"]),
     ],
 )
-async def test_declared_query_makes_values_of_rows(kind, rows, expected):
-    """One value, one or None, or a list."""
+async def test_declared_query_returns_values_of_rows(kind, rows, expected):
+    """A query returns one value, one or None, or a list."""
 
     async def letters():
         """Return letters."""
@@ -141,7 +141,7 @@ async def test_declared_query_of_one_row_refuses_two(kind):
 
 @pytest.mark.parametrize(("kind", "expected"), [("execute", None), ("count", 2), ("found", True)])
 async def test_declared_statement_without_shape_ignores_values(kind, expected):
-    """Only the number of rows counts, if anything."""
+    """Only the number of rows may count."""
 
     async def letters():
         """Change rows."""

@@ -1,4 +1,4 @@
-"""A transaction on a real PostgreSQL: all of it or nothing."""
+"""A transaction on a real PostgreSQL: completely or not at all."""
 
 import pytest
 from twisted.internet.defer import CancelledError
@@ -22,8 +22,8 @@ from tests.postgres.notes import (
 )
 
 
-async def test_a_transaction_commits_all_of_its_work(make_database, dsn):
-    """What work did is visible once transact has returned, and its result comes back."""
+async def test_transaction_commits_all_of_its_work(make_database, dsn):
+    """The rows are visible once `transact` has returned, and the result of the work comes back."""
 
     async def two(transaction, *, first):
         await add(transaction, first)
@@ -36,7 +36,7 @@ async def test_a_transaction_commits_all_of_its_work(make_database, dsn):
 
 @pytest.mark.parametrize("error", [Unavailable(), KeyError("bug"), CancelledError()])
 async def test_any_exception_rolls_back(make_database, dsn, error):
-    """Work that raises leaves nothing, and its connection is clean for the next one."""
+    """Work that raises stores nothing, and its connection is clean for the next one."""
 
     async def fail(transaction):
         await add(transaction, 1)
@@ -49,15 +49,15 @@ async def test_any_exception_rolls_back(make_database, dsn, error):
     assert notes(dsn) == [2]
 
 
-async def test_a_single_statement_is_atomic(make_database, dsn):
-    """A single statement that fails half way leaves nothing."""
+async def test_single_statement_is_atomic(make_database, dsn):
+    """A statement that fails halfway stores nothing."""
     with pytest.raises(DatabaseError, match="division by zero"):
         await make_database().run(lambda transaction: transaction.run(ADD_AND_DIVIDE, 1))
     assert notes(dsn) == []
 
 
-async def test_a_transaction_without_statements_needs_no_commit(make_database):
-    """Work that never asked the database returns its result."""
+async def test_transaction_without_statements_needs_no_commit(make_database):
+    """Work that never queried the database returns its result."""
 
     async def nothing(transaction):
         return 7
@@ -67,7 +67,7 @@ async def test_a_transaction_without_statements_needs_no_commit(make_database):
 
 @pytest.mark.parametrize("prepared", [True, False])
 async def test_several_statements_share_a_round_trip(make_database, dsn, prepared):
-    """They run in order, each with its own parameters; the last ones may commit."""
+    """The statements run in order, each with its own parameters; the last ones may commit."""
     percent = Statement("percent", "SELECT 7 % $1::int, 8 % 5")
 
     async def work(transaction):
@@ -81,8 +81,8 @@ async def test_several_statements_share_a_round_trip(make_database, dsn, prepare
 
 
 @pytest.mark.parametrize("last", [(FAIL, "22000"), (ADD_AND_DIVIDE, 1)])
-async def test_a_commit_whose_last_statement_fails_rolls_back(make_database, dsn, last):
-    """Nothing is committed unless all is, and work can't go on after it."""
+async def test_commit_whose_last_statement_fails_rolls_back(make_database, dsn, last):
+    """No statement is committed, and the work can't continue."""
 
     async def work(transaction):
         await add(transaction, 1)
@@ -95,8 +95,8 @@ async def test_a_commit_whose_last_statement_fails_rolls_back(make_database, dsn
     assert notes(dsn) == [3]
 
 
-async def test_an_error_that_work_swallows_does_not_commit(make_database, dsn):
-    """PostgreSQL would answer that COMMIT with a silent rollback, so transact raises instead."""
+async def test_swallowed_error_does_not_commit(make_database, dsn):
+    """PostgreSQL would answer that COMMIT with a silent rollback, so `transact` raises instead."""
 
     async def swallow(transaction):
         await add(transaction, 1)
@@ -108,8 +108,8 @@ async def test_an_error_that_work_swallows_does_not_commit(make_database, dsn):
     assert notes(dsn) == []
 
 
-async def test_a_lost_connection_that_work_swallows_does_not_commit(make_database, dsn):
-    """The rows are gone with the connection, so transact does not return as if they were stored."""
+async def test_swallowed_loss_of_the_connection_does_not_commit(make_database, dsn):
+    """The rows are gone with the connection, so `transact` raises."""
 
     async def swallow(transaction):
         await add(transaction, 1)
@@ -123,7 +123,7 @@ async def test_a_lost_connection_that_work_swallows_does_not_commit(make_databas
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("statement_timeout", "5s"), ("lock_timeout", "4s")])
-async def test_a_statement_that_waits_too_long_is_an_error(make_database, dsn, setting, expected):
+async def test_statement_that_waits_too_long_is_an_error(make_database, dsn, setting, expected):
     """Sleeping and waiting for a lock end at the server's timeout; the connection stays in use."""
     database = make_database()
     before = await database.run(pid)
