@@ -1,4 +1,4 @@
-# solisync: `make run` starts it, `make test` tests it. Neither needs anything but Python >= 3.11 and a package index.
+# solisync: `make run` starts it, `make test` tests it. Both need only Python >= 3.11 and a package index.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,7 +8,7 @@ PORT_FILE := .dev/port
 SERVE := $(BIN)/solisync
 AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 
-# Python may keep what it has compiled: the processes of a run share it.
+# Lets Python keep compiled files, which the processes of a run share.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
@@ -29,32 +29,32 @@ benchable: venv
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "solisync needs Python 3.11 or newer: make PYTHON=python3.13 …")'
 
-# A signing secret for development: made once, readable by its owner alone, never committed.
+# A signing secret for development: made once, readable only by its owner, never committed.
 $(SECRET):
 	@mkdir -p $(@D) && chmod 700 $(@D)
 	@(umask 077 && $(PYTHON) -c 'import secrets; print(secrets.token_hex(32))' > $@.new && mv $@.new $@)
 
-run:  ## serve on 127.0.0.1:8080 (PORT=… for another) with an embedded PostgreSQL, until Ctrl-C
-run-pages:  ## serve like make run, and show each edit of a page, a script or the code a moment later
+run:  ## serve on 127.0.0.1:8080 (PORT=… for another port) with an embedded PostgreSQL, until Ctrl-C
+run-pages:  ## serve like make run, and reload after each edit of a page, a script or the code
 run-pages: SERVE := $(PYTHON) .ci/reload.py $(BIN)/solisync --workers 2
 run run-pages: runnable $(SECRET)
 	@$(PYTHON) .ci/free_port.py $(PORT)
 	@echo $(PORT) > $(PORT_FILE)
-	@echo 'One address may log in $(AUTH_LIMIT) (requests/seconds), to play with; by default it is 10/60.'
+	@echo 'This run allows $(AUTH_LIMIT) logins of an address (requests/seconds) instead of the default 10/60.'
 	@echo 'Try:  curl -X POST http://127.0.0.1:$(PORT)/api/auth/register -d '\''{"username": "ann", "password": "correct horse"}'\'''
 	@if [ -t 0 ]; then set -- $(PYTHON) .ci/console.py $(PORT); fi; \
 		JWT_SECRET= JWT_SECRET_FILE=$(SECRET) SOLISYNC_AUTH_LIMIT=$(AUTH_LIMIT) SOLISYNC_LISTEN=tcp:$(PORT):interface=127.0.0.1 exec "$$@" $(SERVE)
 
-test: venv  ## run the default tests in parallel processes, each on a PostgreSQL of its own
+test: venv  ## run the default tests in parallel processes, each with its own PostgreSQL
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-fire: venv  ## run all tests in full, the fire suite too (needs nginx and openapi-python-client; up to an hour)
+fire: venv  ## run all tests in full, including the fire suite (needs nginx and openapi-python-client; up to an hour)
 	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --fire
 
-test-deploy: venv  ## test the files of deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)
+test-deploy: venv  ## test the files in deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
-test-ha: venv  ## test deploy/patroni under load, and make each part fail (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
+test-ha: venv  ## test deploy/patroni under load while each part fails (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
 	@$(BIN)/python -m tests.ha $(OPTIONS)
 
 test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
@@ -62,37 +62,37 @@ test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs 
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal
 
-lint-pages:  ## check the types of the scripts of the pages (needs npm, which fetches typescript)
+lint-pages:  ## check the types in the pages' scripts (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
 
 test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and list the failures
 	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))
 
-soak: venv  ## run the service at half of its capacity for 30 minutes (MINUTES=… for another time), and report what grows
+soak: venv  ## run the service at half its capacity for 30 minutes (MINUTES=… for another time), and report what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: benchable  ## measure the speed of every route, and compare five with FastAPI (OPTIONS='--only me push …')
+bench: benchable  ## measure the speed of all routes, and compare five with FastAPI (OPTIONS='--only me push …')
 	$(BIN)/python -m bench $(OPTIONS)
 
-bench-growth: benchable  ## measure what a million players cost each route, compared with a thousand
+bench-growth: benchable  ## compare the speed of each route with a million players and with a thousand
 	$(BIN)/python -m bench.growth $(OPTIONS)
 
-bench-live: benchable  ## measure 10,000 streams of live events, and what they cost others (OPTIONS='--streams 1000 …')
+bench-live: benchable  ## measure 10,000 streams of live events, and their cost to other clients (OPTIONS='--streams 1000 …')
 	$(BIN)/python -m bench.live $(OPTIONS)
 
-bench-console: benchable  ## measure what fifty questions of admins at once cost players (OPTIONS='--players 100000 …')
+bench-console: benchable  ## measure what fifty simultaneous queries of admins cost players (OPTIONS='--players 100000 …')
 	$(BIN)/python -m bench.console $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
 
-release-check:  ## build a release into dist/, install it elsewhere and smoke it, check licences (needs git; 5 minutes)
+release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git; 5 minutes)
 	@$(PYTHON) .ci/release_check.py
 
-release-dump: venv  ## keep a database as this version leaves it, for the tests of upgrades from it
+release-dump: venv  ## store a database of this version, for tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something
 
-lint: venv  ## ruff and mypy
+lint: venv  ## check the code with ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -101,12 +101,12 @@ format: venv  ## format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-smoke: runnable  ## play one whole session against the service that was last started by make run (PORT=… for another)
+smoke: runnable  ## play a session on the service that make run started last (PORT=… for another)
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
-		{ echo "That was port $$port: does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
+		{ echo "This used port $$port. Does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
 
 docs: venv  ## write docs/reference.md from the OpenAPI documents
 	@$(BIN)/python -m tests.reference
 
-clean:  ## remove all files that these targets have made, except the database
+clean:  ## remove all files made by these targets, except the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

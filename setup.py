@@ -1,8 +1,8 @@
-"""Metadata, dependencies and the one packaging oddity: migrations/ lives at the top of the tree.
+"""Metadata and dependencies of the package; docs/architecture.md gives the reason for each dependency.
 
-`package_dir={"": "."}` makes an editable install put the whole tree on sys.path, which is how twistd finds
-twisted/plugins/ in a checkout; a wheel carries the migrations inside the package instead (solisync/postgres/migrate.py
-looks in both places). docs/architecture.md says why each dependency is here.
+There is one oddity: migrations/ is at the top of a checkout, but inside the package in a wheel
+(solisync/postgres/migrate.py looks in both places). `package_dir={"": "."}` makes an editable install put the checkout
+on sys.path, so that twistd finds twisted/plugins/.
 """
 
 import re
@@ -75,7 +75,7 @@ setup(
             "ruff>=0.17.5,<0.18",
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
-            "setuptools>=77",  # with which a test builds the wheel
+            "setuptools>=77",  # a test builds the wheel with it
         ],
         "pages": [
             "playwright>=1.65",

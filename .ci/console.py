@@ -1,8 +1,8 @@
-"""Run a service with a console for whoever sits at this terminal: `console.py PORT COMMAND…`.
+"""Run a service with a console for the user of this terminal: `console.py PORT COMMAND…`.
 
-The console has a port of its own on this machine, and an admin `local`, who is removed when the run ends, and before
-the next one adds it again, should this one be killed. Its link has a code that works once. The service ends with this
-process, also when this is killed.
+The console has a separate port on this machine, and an admin `local`. The admin is removed at the end of the run; if
+the run is killed, the next run replaces the admin. The printed link has a code that works once. The service ends with
+this process, even if this process is killed.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.2
 
 
 def free_port(wanted: int) -> int:
-    """This port if it is free, else any."""
+    """Return this port if it is free, else any free port."""
     for port in (wanted, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,13 +34,13 @@ def free_port(wanted: int) -> int:
 
 
 def administrate(*words: str) -> str | None:
-    """What a command of `solisync admins` prints, None when it fails."""
+    """Return the output of a `solisync admins` command, or None if it fails."""
     done = subprocess.run([SOLISYNC, "admins", *words], capture_output=True, text=True)
     return None if done.returncode else done.stdout
 
 
 def ready(port: int) -> bool:
-    """Whether the service there has its database."""
+    """Whether the service at this port has its database."""
     asking = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
     try:
         asking.request("GET", "/health/ready")
@@ -52,9 +52,9 @@ def ready(port: int) -> bool:
 
 
 def end_with_this_process(group: int) -> None:
-    """Leave a process behind that ends this group of processes as soon as this process is gone, however it ends.
+    """Start a process that ends this group of processes as soon as this process has ended in any way.
 
-    It sees the end of a pipe that only this process writes to. Signals of the terminal don't reach it.
+    It watches for the end of a pipe that only this process can write to. Signals of the terminal don't reach it.
     """
     reading, writing = os.pipe()
     if os.fork():
@@ -69,7 +69,7 @@ def end_with_this_process(group: int) -> None:
 
 
 port, command = int(sys.argv[1]), sys.argv[2:]
-if os.environ.get("SOLISYNC_ADMIN_LISTEN"):  # whoever has named a listener has admins too
+if os.environ.get("SOLISYNC_ADMIN_LISTEN"):  # a developer with an own listener has admins too
     os.execvp(command[0], command)  # noqa: S606
 console = free_port(port + 1)
 environ = os.environ | {"SOLISYNC_ADMIN_LISTEN": f"tcp:{console}:interface=127.0.0.1"}
@@ -77,7 +77,7 @@ wanted: list[int] = []
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda number, _: wanted.append(number))
 added = False
-# in a group of its own: Ctrl-C is for this process first, so that the admin goes while there is a database
+# A separate process group: Ctrl-C reaches only this process, which removes the admin while there is a database.
 with subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, process_group=0) as service:
     end_with_this_process(service.pid)
     while service.poll() is None and not wanted:

@@ -1,8 +1,8 @@
-"""Install solisync, editable, with an extra, into .venv, unless it is there: `environment.py [test|pages|bench]`.
+"""Install solisync, editable, with an extra, into .venv, unless it is installed: `environment.py [test|pages|bench]`.
 
-What it needs is the dependencies and entry points of setup.py, by their content: a file that a checkout has merely
-written again installs nothing, so what is installed runs without a network. Where pip fails and what is there can
-still be imported, that is a warning.
+This compares the content of setup.py's dependencies and entry points. A file that was only rewritten installs nothing,
+so an installed environment works without a network. If pip fails but the installed packages can be imported, that is
+only a warning.
 """
 
 import ast
@@ -19,7 +19,7 @@ IMPORTED = {"": "solisync.commands.main", "test": "pytest", "pages": "playwright
 
 
 def needed(extra):
-    """A digest of what has to be installed for an extra."""
+    """A digest of the requirements of an extra."""
     tree = ast.parse((ROOT / "setup.py").read_text("utf-8"))
     (call,) = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setup"
@@ -31,7 +31,7 @@ def needed(extra):
 
 
 def main(extra):
-    """Install what is missing; returns the exit status."""
+    """Install missing packages, and return the exit status."""
     stamp, wanted = ENVIRONMENT / f"installed{extra and '-'}{extra}", needed(extra)
     if PYTHON.exists() and stamp.exists() and stamp.read_text() == wanted:
         return 0
@@ -43,7 +43,7 @@ def main(extra):
     pip = [PYTHON, "-m", "pip", "install", *quiet, "--editable", what]
     done = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode == 0:
-        # pip would compile on one core; what can't be compiled is for no version of Python that we use
+        # pip would compile on a single core. Files that can't be compiled are for other versions of Python.
         compiling = [PYTHON, "-m", "compileall", "-qq", "-j", "0", ENVIRONMENT / "lib"]
         subprocess.run(compiling, check=False)
         for each in {"", extra}:
@@ -52,7 +52,7 @@ def main(extra):
     modules = f"import {IMPORTED['']}, {IMPORTED[extra]}"
     if stamp.exists() and subprocess.run([PYTHON, "-c", modules], capture_output=True, check=False).returncode == 0:
         reason = ([line for line in done.stdout.splitlines() if "ERROR" in line] or ["it gave no reason"])[-1]
-        print(f"warning: pip failed, going on with what is installed already: {reason}", file=sys.stderr)
+        print(f"warning: pip failed, continuing with the installed packages: {reason}", file=sys.stderr)
         return 0
     sys.stderr.write(done.stdout)
     return done.returncode

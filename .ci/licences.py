@@ -1,8 +1,7 @@
 """Complete a bill of materials, and check the licences in it: `licences.py BILL.cdx.json PACKAGES docs/licences.md`.
 
-PACKAGES is the directory where the packages are installed. Runs where cyclonedx-bom is installed. A licence fails that
-is not an expression of SPDX, is not permitted, or is not what the page says; the table that the page must have is
-printed then.
+PACKAGES is the directory of the installed packages. This needs cyclonedx-bom. A licence fails if it isn't an SPDX
+expression, isn't permitted, or differs from the page. After a failure, the correct table for the page is printed.
 """
 
 import json
@@ -26,9 +25,9 @@ PERMITTED = {
     "PostgreSQL",
     "ZPL-2.1",
 }
-# those that may have another licence, by name: docs/licences.md says why
+# The packages that may have another licence; docs/licences.md gives the reasons.
 PERMITTED_FOR = {"psycopg2-binary": {"LGPL-3.0-or-later"}}
-# what some packages say instead of an expression of SPDX
+# The texts that some packages have instead of an SPDX expression.
 MEANT = {
     "License :: OSI Approved :: Apache Software License": "Apache-2.0",
     "License :: OSI Approved :: GNU Library or Lesser General Public License (LGPL)": "LGPL-3.0-or-later",
@@ -39,7 +38,7 @@ _spdx = get_spdx_licensing()
 
 
 def licence(component: dict) -> str:
-    """The licence that a component declares, as an expression of SPDX; raises ValueError for none or several."""
+    """Return the declared licence of a component as an SPDX expression; raise ValueError for none or several."""
     found = set()
     for each in component.get("licenses", ()):
         text = each.get("expression") or each["license"].get("id") or each["license"]["name"]
@@ -53,7 +52,7 @@ def licence(component: dict) -> str:
 
 
 def is_permitted(name: str, expression: str) -> bool:
-    """Whether the licences that are permitted satisfy an expression: one of those joined by OR, all joined by AND."""
+    """Whether the permitted licences satisfy an expression: one of those joined by OR, all of those joined by AND."""
     permitted = PERMITTED | PERMITTED_FOR.get(name, set())
     parsed = _spdx.parse(expression)
     symbols = {each: _spdx.TRUE if each.key in permitted else _spdx.FALSE for each in parsed.symbols}
@@ -61,7 +60,7 @@ def is_permitted(name: str, expression: str) -> bool:
 
 
 def complete(bill: dict) -> None:
-    """Make solisync what the bill is about, without where its wheel was."""
+    """Make solisync the subject of the bill, without the location of its wheel."""
     (main,) = (each for each in bill["components"] if each["name"] == ITSELF)
     bill["components"].remove(main)
     main.pop("externalReferences", None)
@@ -69,20 +68,20 @@ def complete(bill: dict) -> None:
 
 
 def brought_along(packages: Path, component: dict) -> list[dict]:
-    """What the wheel of a component says it contains besides Python code, by bills of its own (PEP 770)."""
+    """Return the contents of a component's wheel besides Python code, from its own bills of materials (PEP 770)."""
     name = component["name"].lower().replace("-", "_")
     found = {}
     for file in sorted(packages.glob(f"{name}-*.dist-info/sboms/*.json")):
         for each in json.loads(file.read_text("utf-8")).get("components", ()):
             if each["name"].lower().replace("-", "_") != name:
                 known = {key: each[key] for key in ("type", "name", "version") if key in each}
-                purl = each.get("purl", each["name"]).partition("?")[0]  # without where it was downloaded from
+                purl = each.get("purl", each["name"]).partition("?")[0]  # without its download address
                 found[purl] = known | ({"purl": purl} if "purl" in each else {})
     return list(found.values())
 
 
 def main(file: Path, packages: Path, page: Path) -> None:
-    """Check a bill, and write it again."""
+    """Check a bill, and rewrite it."""
     bill = json.loads(file.read_text("utf-8"))
     complete(bill)
     for component in bill["components"]:
@@ -101,12 +100,12 @@ def main(file: Path, packages: Path, page: Path) -> None:
             wrong.append(f"{name}: {error}")
         else:
             if not is_permitted(name, rows[name]):
-                wrong.append(f"{name}: {rows[name]} is not among the permitted licences")
+                wrong.append(f"{name}: {rows[name]} isn't a permitted licence")
     shown = dict(re.findall(r"^\| ([a-z0-9.-]+) \| ([\w.-]+(?: \w+ [\w.-]+)*) \|", page.read_text("utf-8"), re.M))
     if shown != rows:
         print("".join(f"| {name} | {rows[name]} |\n" for name in sorted(rows)))
         other = [name for name in sorted(rows | shown) if rows.get(name) != shown.get(name)]
-        wrong += [f"{page.name} says {name}: {shown.get(name)}, installed is {rows.get(name)}" for name in other]
+        wrong += [f"{page.name} has {name}: {shown.get(name)}, installed is {rows.get(name)}" for name in other]
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"licences: {', '.join(sorted(set(rows.values())))}")

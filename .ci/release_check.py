@@ -1,8 +1,8 @@
-"""Build what a release consists of into dist/, from what is committed, and check it: `release_check.py`.
+"""Build the files of a release into dist/, from the last commit, and check them: `release_check.py`.
 
-There: the source distribution, the wheel that is built from it, a bill of materials of an installation (CycloneDX), and
-the digests of the three. The wheel is installed into an environment of its own, away from the checkout, and plays a
-session there on a database of its own. Needs git and a package index; the tools have an environment of their own too.
+The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), and
+the digests of these three. The wheel is installed into a separate environment outside the checkout, where it plays a
+session with its own database. This needs git and a package index. The tools have a separate environment too.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ READY_SECONDS = 60
 
 
 def run(*words: object, **options: object) -> str:
-    """The output of a command; its failure ends the check."""
+    """Return the output of a command; its failure ends the check."""
     done = subprocess.run(
         [str(word) for word in words],
         stdout=subprocess.PIPE,
@@ -44,7 +44,7 @@ def run(*words: object, **options: object) -> str:
 
 
 def check_what_is_written(version: str) -> None:
-    """The changelog begins with a section of this version, which has a date; and the version's database is kept."""
+    """Check that the changelog begins with a dated section of this version, and that the version's database is kept."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     first = re.search(r"^## (.+)$", text, re.M)
     last = max(file.name for file in (ROOT / "migrations").glob("*.sql"))
@@ -56,7 +56,7 @@ def check_what_is_written(version: str) -> None:
 
 
 def environment(name: str) -> Path:
-    """A new virtual environment with nothing in it; its Python."""
+    """Make an empty virtual environment, and return its Python."""
     run(sys.executable, "-m", "venv", "--clear", "--without-pip", PLACE / name)
     return PLACE / name / "bin" / "python"
 
@@ -68,7 +68,7 @@ def install(python: Path, *what: object) -> None:
 
 
 def build(python: Path) -> Path:
-    """Build what is committed into dist/; the wheel."""
+    """Build the last commit into dist/, and return the wheel."""
     run("git", "archive", f"--output={PLACE / 'source.tar'}", "HEAD", cwd=ROOT)
     with tarfile.open(PLACE / "source.tar") as archive:
         archive.extractall(PLACE / "source", filter="data")
@@ -113,7 +113,7 @@ def smoke(bin: Path, version: str) -> None:
         deadline = time.monotonic() + READY_SECONDS
         while not is_ready(url):
             if service.poll() is not None or time.monotonic() > deadline:
-                sys.exit(f"{log.read_text()}release check failed: the installed service does not get ready")
+                sys.exit(f"{log.read_text()}release check failed: the installed service isn't ready")
             time.sleep(0.1)
         print(run(bin / "solisync", "--smoke", url, cwd="/", env=environ).splitlines()[-1])
     finally:
@@ -122,11 +122,11 @@ def smoke(bin: Path, version: str) -> None:
 
 
 def main() -> None:
-    """Check everything; the first that is wrong ends it with one line."""
+    """Run all checks; the first failure ends them with a line."""
     version = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
     check_what_is_written(version)
     if run("git", "status", "--porcelain", cwd=ROOT):
-        sys.exit("release check failed: what is built is what is committed, and something is not")
+        sys.exit("release check failed: there are uncommitted changes, and a release is built from the last commit")
     shutil.rmtree(PLACE, ignore_errors=True)
     PLACE.mkdir(parents=True)
     print(f"solisync {version}: building, and installing 250 MB in build/release, which takes some minutes", flush=True)

@@ -1,6 +1,6 @@
-"""Run a service with workers, and replace these when a file of solisync/ has changed: `reload.py COMMAND…`.
+"""Run a service with workers, and replace the workers when a file of solisync/ changes: `reload.py COMMAND…`.
 
-New workers read the pages, the code and the settings anew. Those that can't start leave the old ones at work.
+New workers reread the pages, the code and the settings. If they can't start, the old workers continue.
 """
 
 import os
@@ -15,16 +15,16 @@ LOOK_SECONDS = 0.5
 
 
 def state() -> dict[Path, int]:
-    """When each file was last written."""
+    """The time of the last change of each file."""
     found = {}
     for file in Path("solisync").rglob("*.*"):
         if file.suffix != ".pyc":
-            with suppress(FileNotFoundError):  # an editor has replaced it in this moment
+            with suppress(FileNotFoundError):  # an editor is replacing the file
                 found[file] = file.stat().st_mtime_ns
     return found
 
 
-signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as the service begins, until it knows what to do about it
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the service inherits this, until it handles the signal
 with subprocess.Popen(sys.argv[1:]) as service:
     signal.signal(signal.SIGTERM, lambda *_: service.terminate())
     seen = state()

@@ -1,6 +1,6 @@
 """`make bench`: throughput, latency and CPU time of each route, as a table and as JSON.
 
-Five routes are compared with FastAPI, and logins with bcrypt alone, which is their limit.
+It compares five routes with FastAPI, and logins with bcrypt alone, which limits them.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from .workloads import WORKLOADS
 from .world import PASSWORD, TOWN, populate
 
 PEER_ROUTES = ("me", "pull", "push", "refresh", "recent")
-HASHING = Plan(seconds=4.0, fewest=4, most=8)  # there are only a few logins in a second
+HASHING = Plan(seconds=4.0, fewest=4, most=8)  # there are only a few logins a second
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
             mine = load_cell(generator, "solisync", solisync, route, stage.database_pids)
             if route in PEER_ROUTES:
                 peer = load_cell(generator, "FastAPI", fastapi, route, stage.database_pids)
-                # FastAPI refreshes with one statement too, and asyncpg sends it with less work
+                # FastAPI also refreshes with a single statement, which asyncpg sends with less work.
                 least = 0.9 if route == "refresh" else 1.0
                 with pinned(lambda: ([solisync.pid, fastapi.pid], stage.database_pids(), [generator.pid])):
                     report.compare(mine, peer, SHORT, rate=least, cpu=0.8)

@@ -1,4 +1,4 @@
-"""Compares the answers of two servers: a comparison of their speed means something only if they do the same work."""
+"""Compares the answers of two servers, because their speeds are comparable only if they do the same work."""
 
 import http.client
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 from .world import Player, identity, payload
 
-# Tokens and timestamps, which differ from one answer to the next.
+# Tokens and timestamps, which differ in each answer.
 _VARYING = re.compile(r'("(?:server_time|last_modified|access_token|refresh_token)"):"[^"]+"')
 
 

@@ -1,9 +1,9 @@
-"""A service under valgrind's callgrind, with one client: executes requests and counts the service's instructions.
+"""A service under valgrind's callgrind, with one client, for counting the instructions of requests.
 
-Counting is off at first, because it slows the service down fifty times, and the start is of no interest. For counts
-that repeat, hashes have a fixed seed, there is only one connection, and neither a request nor an answer of PostgreSQL
-arrives before the service sleeps: a slow service would often find the answer at once and save a turn of its reactor,
-which it never does at its real speed.
+Counting is off at first: it makes the service fifty times slower, and the start doesn't matter. For repeatable counts,
+hashes have a fixed seed, there is only one connection, and requests and PostgreSQL's answers arrive only while the
+service sleeps. Otherwise this slow service would often find an answer immediately and save a turn of its reactor, which
+never happens at its real speed.
 """
 
 import shutil
@@ -25,7 +25,7 @@ ANSWER_SECONDS = 60
 
 
 def require_valgrind() -> None:
-    """Raise SystemExit if valgrind is not installed."""
+    """Raise SystemExit if valgrind isn't installed."""
     if shutil.which("valgrind") is None or shutil.which("callgrind_control") is None:
         raise SystemExit("valgrind is not installed; on Debian: apt-get install valgrind")
 
@@ -67,8 +67,8 @@ class Callgrind:
         self._control("--instr=off")
 
     def take_count(self) -> int:
-        """Return the instructions that were counted since the last call, of all threads."""
-        self._control("--dump")  # which starts again from zero
+        """Return the instructions of all threads since the last call."""
+        self._control("--dump")  # this also resets the count
         self._dumps += 1
         with open(f"{self._dump}.{self._dumps}", encoding="utf-8") as lines:
             return next(int(line.split()[1]) for line in lines if line.startswith("summary:"))

@@ -1,4 +1,4 @@
-"""Cells: what is measured of one server, in turns of any length."""
+"""Cells: measurements of a server, in turns of any length."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +9,10 @@ from .processes import Server
 from .stage import Generator
 
 CONNECTIONS = 32
-SLOW = {"login": 6, "mix": 6}  # connections on routes that hash passwords: with more, some wait too long and get 503
+SLOW = {
+    "login": 6,
+    "mix": 6,
+}  # connections for routes that hash passwords; with more, some would get 503
 
 Figures = dict[str, Any]
 Turn = Callable[[float], Figures]
@@ -17,9 +20,9 @@ Turn = Callable[[float], Figures]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What is measured of one server.
+    """A measurement of a server.
 
-    `open` prepares turns: a turn measures for some seconds, and returns figures, at least "rate" and "errors".
+    `open` prepares turns. A turn measures for some seconds, and returns figures: at least "rate" and "errors".
     """
 
     server: str

@@ -1,8 +1,8 @@
-"""`make bench-console`: fifty of the dearest questions of admins at once, and what they cost players.
+"""`make bench-console`: fifty of the most expensive queries of admins at the same time, and what they cost players.
 
-Players are measured in pairs of a few seconds, with and without these questions. The questions are parts of display
-names and of usernames that nobody has, so each search goes on for as long as it may; some are findings. Each asker is
-an admin with a limit of their own, and comes again when the answer says so.
+Players' requests are measured in pairs of a few seconds, with and without these queries. Most queries search for parts
+of display names and usernames that no player has, so each search takes the longest possible time; the others ask for
+findings. Each admin has a separate rate limit, and repeats the query after `Retry-After`.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from .world import World
 
 ASKERS = 50
 QUESTIONS = ("/players?q=nobody&where=display_name", "/players?q=nobody&where=part", "/service/findings")
-PAUSE_SECONDS = 0.5  # before an admin asks again
+PAUSE_SECONDS = 0.5  # the pause before an admin asks again
 SETTLING_SECONDS = 2.5  # the last search ends within 2 s
 
 
 class Askers(threading.Thread):
-    """Fifty admins, who ask while `asking`; what they were answered, by status."""
+    """Fifty admins, who send queries while `asking` is set; `statuses` counts the answers."""
 
     def __init__(self, port: int, cookies: Sequence[str]) -> None:
         super().__init__(daemon=True)
@@ -63,7 +63,7 @@ class Askers(threading.Thread):
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Ask while this lasts, and wait at its end until the last search has ended."""
+        """Send queries during this context, and wait at its end for the last search."""
         self.asking.set()
         time.sleep(1)
         yield
@@ -72,7 +72,7 @@ class Askers(threading.Thread):
 
 
 def sign_in(dsn: str) -> list[str]:
-    """Make the admins, with a session each; returns what their cookies hold."""
+    """Make the admins, each with a session, and return the values of their cookies."""
     secret = [secrets.token_urlsafe(32) for _ in range(ASKERS)]
     with psycopg2.connect(dsn) as database, database.cursor() as cursor:
         for number, each in enumerate(secret):
@@ -87,7 +87,7 @@ def sign_in(dsn: str) -> list[str]:
 
 
 def with_questions(cell: Cell, askers: Askers) -> Cell:
-    """Make a cell that measures the same while admins ask."""
+    """Make a cell that measures the same while admins send queries."""
 
     @contextmanager
     def opened() -> Iterator[Turn]:
@@ -103,11 +103,11 @@ def with_questions(cell: Cell, askers: Askers) -> Cell:
 
 
 def tell(what: str, name: str, pairs: Pairs) -> None:
-    """Say the medians of a figure with and without questions, the ratio of the pairs, and the cores in use."""
+    """Print the medians of a figure with and without queries, the ratio of the pairs, and the cores in use."""
 
     def medians(figure: str) -> str:
         asked, quiet = pairs.medians(figure)
-        return f"{asked:.2f} with questions, {quiet:.2f} without"
+        return f"{asked:.2f} with queries, {quiet:.2f} without"
 
     say(f"{what}: {medians(name)}; {pairs.ratio(name)} in {len(pairs)} pairs")
     for used in ("service_cores", "database_cores"):
@@ -118,8 +118,8 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench.console", description=__doc__)
     parser.add_argument("--players", type=int, default=200_000)
-    parser.add_argument("--pairs", type=int, default=9, help="of turns with and without questions")
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long each turn is measured")
+    parser.add_argument("--pairs", type=int, default=9, help="the number of pairs of turns with and without queries")
+    parser.add_argument("--seconds", type=float, default=4.0, help="the length of each turn")
     arguments = parser.parse_args()
     with Stage(World(players=arguments.players, document_bytes=1_000, replays=1, replay_bytes=1_000)) as stage:
         stage.open()
@@ -132,7 +132,7 @@ def main() -> None:
             cell = load_cell(generator, "solisync", server, route, stage.database_pids, connections=connections)
             plan = Plan(seconds=arguments.seconds, fewest=arguments.pairs, most=arguments.pairs)
             tell(f"{route}, {name}", name, compare(with_questions(cell, askers), cell, plan))
-            say(f"  answers to questions so far: {dict(askers.statuses)}")
+            say(f"  answers to queries so far: {dict(askers.statuses)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Cores: a service, PostgreSQL and the load generator each stay on cores of their own while services are compared.
+"""Cores: during comparisons, a service, PostgreSQL and the load generator each stay on separate cores.
 
-Otherwise the kernel decides again and again which of them share a core, and a ratio depends on that.
+Otherwise the kernel keeps moving them between shared cores, which changes the ratios.
 """
 
 import os
@@ -19,9 +19,9 @@ class Layout(NamedTuple):
 
 
 def layout(cores: set[int]) -> Layout:
-    """Divide these cores: one is the service's, and on two, PostgreSQL shares the other with the generator.
+    """Divide these cores: the service gets one. If there are two, PostgreSQL and the generator share the other.
 
-    The generator needs a part of a core. If there is only one core, it is for all.
+    The generator needs only part of a core. If there is only one core, all share it.
     """
     if len(cores) < 2:
         return Layout(cores, cores, cores)
@@ -31,9 +31,9 @@ def layout(cores: set[int]) -> Layout:
 
 
 def pin(pids: Iterable[int], cores: set[int]) -> None:
-    """Let processes run on these cores only, with all their threads; new threads and children inherit that.
+    """Pin processes and all their threads to these cores; new threads and children inherit that.
 
-    Nothing happens where the system doesn't allow it.
+    This does nothing if the system doesn't allow it.
     """
     for pid in pids:
         with suppress(OSError):
@@ -43,9 +43,9 @@ def pin(pids: Iterable[int], cores: set[int]) -> None:
 
 @contextmanager
 def pinned(pids: Callable[[], tuple[list[int], list[int], list[int]]]) -> Iterator[None]:
-    """Pin processes to the cores of a layout while this lasts.
+    """Pin processes to the cores of a layout during this context.
 
-    `pids` lists the processes that each part of a layout is for.
+    `pids` lists the processes for each part of the layout.
     """
     usable = os.sched_getaffinity(0)
     for group, cores in zip(pids(), layout(usable), strict=True):

@@ -1,10 +1,10 @@
-"""The load generator, in a process of its own: `python -m bench.generator WORLD`, where WORLD is JSON.
+"""The load generator, a separate process: `python -m bench.generator WORLD`, where WORLD is JSON.
 
-It reads commands from standard input and answers each with JSON on a line. It runs on uvloop and looks only at the
-status and the length of an answer, so it needs a small part of a core where a service needs a whole one.
+It reads commands from standard input and answers each with a line of JSON. It runs on uvloop and looks only at the
+status and the length of an answer, so it needs only a small part of a core to keep a service busy.
 
-A load is measured in turns, between which its connections stay open. A turn begins and ends without an outstanding
-request, and counts everything between, so each answer and its CPU time belong to exactly one turn.
+A load is measured in turns, and its connections stay open between turns. A turn begins and ends without an outstanding
+request, and counts everything in between, so each answer and its CPU time belong to exactly one turn.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from .workloads import WORKLOADS, Crowd
 from .world import World
 
 WARM_UP_SECONDS = 0.3
-LATEST_SECONDS = 30.0  # a turn ends at the latest so long after its time
+LATEST_SECONDS = 30.0  # the longest wait for outstanding answers at the end of a turn
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
@@ -40,7 +40,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
 
     def ask(self, request: bytes) -> asyncio.Future[bytes]:
-        """Send a request; the future has head and body of its answer, or nothing if the connection ends before."""
+        """Send a request; the future gets the head and body of the answer, or b"" if the connection ends before."""
         self._answer = asyncio.get_running_loop().create_future()
         if self._transport.is_closing():
             self._answer.set_result(b"")
@@ -72,7 +72,7 @@ async def connect(port: int) -> Connection:
 
 
 class Load:
-    """One workload over open connections; each sends its next request `pause` seconds after an answer."""
+    """A workload on open connections, each of which sends its next request `pause` seconds after an answer."""
 
     def __init__(self, crowd: Crowd, route: str, connections: list[Connection], pause: float) -> None:
         self._crowd = crowd
@@ -83,7 +83,7 @@ class Load:
     async def turn(self, seconds: float) -> dict[str, Any]:
         """Send requests for `seconds`, and wait for the outstanding answers.
 
-        Returns the count, the rate in answers of status 200 a second, latencies in milliseconds, and the statuses.
+        Returns the count, the rate (answers with status 200 a second), latencies in milliseconds, and the statuses.
         """
         taken: list[float] = []
         statuses: Counter[str] = Counter()
@@ -129,7 +129,7 @@ class Loads:
         self._open: list[Load] = []
 
     async def open(self, route: str, port: int, connections: int, pause: float = 0.0) -> int:
-        """Open a load, and send requests for a moment that doesn't count; returns its number."""
+        """Open a load, send some requests that don't count, and return the number of the load."""
         load = Load(self._crowd, route, [await connect(port) for _ in range(connections)], pause)
         await load.turn(WARM_UP_SECONDS)
         self._open.append(load)
@@ -138,8 +138,8 @@ class Loads:
     async def turn(self, number: int, seconds: float, groups: dict[str, list[int]]) -> dict[str, Any]:
         """Measure a turn of a load.
 
-        Returns what it measured, and the seconds of CPU time that this process and each of the `groups` of processes
-        used meanwhile.
+        Returns its results, and the seconds of CPU time that this process and each of the `groups` of processes used
+        during the turn.
         """
         measured = {**groups, "generator": [os.getpid()]}
         before = {name: cpu_seconds(pids) for name, pids in measured.items()}

@@ -1,4 +1,4 @@
-"""`make bench-growth`: throughput of each route with a million players in the database, beside a thousand."""
+"""`make bench-growth`: throughput of each route with a million players, compared with a thousand."""
 
 import argparse
 from contextlib import ExitStack
@@ -13,8 +13,8 @@ from .workloads import WORKLOADS
 from .world import World
 
 VILLAGE = World(players=1_000, document_bytes=500, replays=1_000, replay_bytes=1_000)
-ROUTES = tuple(route for route in WORKLOADS if route not in ("login", "mix"))  # those wait for bcrypt
-SHARE = 0.85  # of the throughput with few players: what is promised with many
+ROUTES = tuple(route for route in WORKLOADS if route not in ("login", "mix"))  # these wait for bcrypt
+SHARE = 0.85  # the promised share of the throughput with few players
 
 
 def main() -> None:

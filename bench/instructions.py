@@ -1,8 +1,8 @@
-"""`make bench-instructions`: how many instructions the service executes for a request of each route.
+"""`make bench-instructions`: the number of instructions that the service executes for a request of each route.
 
-They are the instructions of the service's process in user space; those of the kernel and of PostgreSQL are not among
-them. They do not depend on what else the machine does and repeat within one percent, so they show the cost of a change
-to the code that would be lost in the noise of times. How the counting works: docs/performance.md "Instructions".
+It counts the instructions of the service's process in user space, without the kernel and PostgreSQL. The counts don't
+depend on other load of the machine and repeat within one percent. So they show the cost of a change to the code, which
+would be lost in the noise of times. docs/performance.md "Instructions" explains the counting.
 """
 
 import argparse
@@ -24,14 +24,14 @@ ROUTES = ("health", "me", "pull", "push", "refresh")
 UNSUITABLE = ("login", "mix")  # bcrypt takes too long under valgrind; the mix is random
 WORLD = World(players=25, document_bytes=3_000, replays=25, replay_bytes=20_000)
 BATCHES = 5  # of each route; their spread shows how well the counts repeat
-WARM_UP = 2 * WORLD.players  # requests of each route: then the service knows every access token
-SETTLE = 10  # requests after counting was switched on: every connection to the database is in use again
+WARM_UP = 2 * WORLD.players  # requests of each route, after which the service has cached every access token
+SETTLE = 10  # requests after counting is switched on, so that every connection to the database is in use again
 IDLE_SECONDS = 5.0
-ALONE_SECONDS = 20.0  # then the service knows that no other process has to be told of what it commits
+ALONE_SECONDS = 20.0  # after this, the service knows that no other process needs its notifications
 
 
 class Count(NamedTuple):
-    """The thousands of instructions for a request, and how far the batches differ, in percent."""
+    """The instructions for a request in thousands, and the spread of the batches in percent."""
 
     thousands: float
     spread: float
@@ -76,10 +76,10 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.instructions", description=__doc__)
     routes = [route for route in WORKLOADS if route not in UNSUITABLE]
     parser.add_argument("--routes", nargs="+", default=ROUTES, choices=routes, metavar="ROUTE", help="only these")
-    parser.add_argument("--requests", type=int, default=200, metavar="N", help="how many of each route (200)")
+    parser.add_argument("--requests", type=int, default=200, metavar="N", help="the number for each route (200)")
     parser.add_argument(
         "--python",
-        type=lambda text: Path(text).absolute(),  # not resolved: the link is what leads to the environment
+        type=lambda text: Path(text).absolute(),  # not resolved, because the link leads to the environment
         default=Path(sys.executable),
         metavar="FILE",
         help="the interpreter of another environment, whose solisync is to be measured",
@@ -105,7 +105,7 @@ def idle_rate(service: Callgrind) -> float:
 
 
 def count(service: Callgrind, route: str, requests: int, idle: float) -> Count:
-    """Count the instructions for a request of a route; `idle` is how many of each second to subtract."""
+    """Count the instructions for a request of a route, less `idle` instructions for each second."""
     batches = []
     size = max(1, requests // BATCHES)
     with service.counting():
@@ -123,7 +123,7 @@ def count(service: Callgrind, route: str, requests: int, idle: float) -> Count:
 
 
 def table(counts: dict[str, Count], before: dict[str, float]) -> str:
-    """Format the counts, with the ratio to those of the routes in `before`."""
+    """Format the counts, with ratios to the counts in `before`."""
     lines = ["route        thousand instructions  spread" + ("   before   ratio" if before else "")]
     for route, (thousands, spread) in counts.items():
         line = f"{route:12} {thousands:21,.1f}  {spread:5.1f}%"

@@ -1,6 +1,6 @@
-"""`make bench-live`: streams of live events on two processes of the service, and what they cost everybody else.
+"""`make bench-live`: streams of live events on two processes of the service, and what they cost other clients.
 
-Clients come from addresses of 127.0.0.0/8, because one address may have only a tenth of a process's streams.
+Clients use addresses in 127.0.0.0/8, because an address may have only a tenth of a process's streams.
 """
 
 import argparse
@@ -38,9 +38,9 @@ TURN_SECONDS = 2.0
 async def pushes(
     port: int, players: int, rate: float, seconds: float, heard: dict[int, deque[float]]
 ) -> dict[str, Any]:
-    """Push to random players through one process: how long after the answer each stream has read its event.
+    """Push to random players through one process; measure the time from the answer to the stream's event.
 
-    Players with an even number have their streams at that process, the others at the other one.
+    Players with even numbers have their streams at that process, the others at the other one.
     """
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for _ in range(32):
@@ -76,7 +76,7 @@ async def pushes(
 
 
 def compare_pushes(cells: list[Cell], plan: Plan) -> None:
-    """Say how pushes to two servers compare."""
+    """Print a comparison of pushes to two servers."""
     one, other = cells
     pairs = compare(one, other, plan)
     for cell, rate, used in zip((one, other), pairs.medians("rate"), pairs.medians("service_us"), strict=True):
@@ -86,7 +86,7 @@ def compare_pushes(cells: list[Cell], plan: Plan) -> None:
 
 
 async def verdicts(port: int, players: int) -> list[float]:
-    """Upload a won game for each of some players: how long after the answer each stream has read its verdict."""
+    """Upload a won game for each player; measure the time from the answer to the verdict on the stream."""
     heard: dict[int, deque[float]] = {}
     clients = [StreamClient(number, port, heard) for number in range(players)]
     await open_all(clients)
@@ -107,7 +107,7 @@ async def verdicts(port: int, players: int) -> list[float]:
 
 
 def _quantiles(times: Sequence[float]) -> tuple[float, float]:
-    """The median and the slowest of a hundred, in milliseconds."""
+    """The median and the 99th percentile, in milliseconds."""
     if len(times) < 2:
         return 0.0, 0.0
     cuts = statistics.quantiles(times, n=100)
@@ -115,7 +115,7 @@ def _quantiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 def name_sessions(dsn: str) -> None:
-    """Let the access token of each player name a session, without which there are no streams."""
+    """Store a session for the access token of each player, which streams require."""
     expiry = int(issued_at().timestamp()) + 86_400
     with psycopg2.connect(dsn) as database, database.cursor() as cursor:
         cursor.execute("UPDATE refresh_tokens SET session_id = jti, access_expiry = %s", (expiry,))
@@ -135,7 +135,7 @@ async def measure(here: Server, there: Server, without: Server, stage: Stage, ar
     after = [memory_mib(server.pid) for server in (here, there)]
     kib = 1024 * (sum(after) - sum(before)) / arguments.streams
     say(f"{arguments.streams:,} streams opened in {seconds:.1f} s")
-    say(f"/health meanwhile, p50 and p99: {_shown([health['p50'], health['p99']])} ms")
+    say(f"/health at the same time, p50 and p99: {_shown([health['p50'], health['p99']])} ms")
     say(f"memory of the service: {kib:.1f} KiB a stream")
     used = cpu_seconds([here.pid, there.pid])
     await asyncio.sleep(IDLE_SECONDS)
@@ -156,7 +156,7 @@ async def measure(here: Server, there: Server, without: Server, stage: Stage, ar
 
 
 async def reload(server: Server, arguments: argparse.Namespace) -> None:
-    """Replace both workers of a service with all streams open; how long until all are back."""
+    """Replace both workers of a service with all streams open, and measure the time until all streams are back."""
     clients = [StreamClient(number, server.port, {}) for number in range(arguments.streams)]
     await open_all(clients)
     old = set(children(server.pid))
@@ -176,7 +176,7 @@ async def reload(server: Server, arguments: argparse.Namespace) -> None:
     for client in clients:
         client.leave()
     twice = sum(client.endings > 1 for client in clients)
-    say(f"{twice:,} streams ended twice; {sum(client.refused for client in clients):,} were asked to wait")
+    say(f"{twice:,} streams ended twice; {sum(client.refused for client in clients):,} had to wait")
 
 
 def _shown(quantiles: Sequence[float]) -> str:
@@ -187,10 +187,10 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench.live", description=__doc__)
     parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--opening", type=float, default=200, help="streams a second, while /health is watched")
+    parser.add_argument("--opening", type=float, default=200, help="streams opened a second, while /health is measured")
     parser.add_argument("--rate", type=float, default=500, help="pushes a second")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long to push")
-    parser.add_argument("--pairs", type=int, default=15, help="of turns with and without streams, at most")
+    parser.add_argument("--seconds", type=float, default=10.0, help="the duration of the pushes")
+    parser.add_argument("--pairs", type=int, default=15, help="the most pairs of turns with and without streams")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     arguments = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -208,7 +208,7 @@ def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
     without = stage.solisync(SOLISYNC_STREAMS=0)
     asyncio.run(measure(here, there, without, stage, arguments))
     for server in (here, there, without):
-        server.stop()  # PostgreSQL has no room for the connections of still more
+        server.stop()  # PostgreSQL has no room for the connections of another server
 
 
 def _checking(stage: Stage, arguments: argparse.Namespace) -> None:

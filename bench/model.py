@@ -1,13 +1,13 @@
-"""What a number of players needs, from measured constants: docs/scaling.md shows this model and its tables.
+"""A model of the resources that players need, from measured constants; docs/scaling.md shows its tables.
 
-Everything is for one *active* player, one who plays on that day. The habits are assumptions, meant to be replaced by
-what the metrics of a running service say; costs and sizes were measured for 1.0.0.
+All constants are for an *active* player, who plays on that day. The habits are assumptions: replace them by the metrics
+of a running service. Costs and sizes were measured for 1.0.0.
 """
 
 from dataclasses import dataclass
 from math import ceil
 
-# The day of an active player: two sittings, eight games, of which three are won and their replays uploaded.
+# The day of an active player: two sittings and eight games. Three games are won, and their replays uploaded.
 REQUESTS_A_DAY = {
     "refresh": 2.0,
     "me": 2.0,
@@ -20,7 +20,7 @@ REQUESTS_A_DAY = {
     "analytics": 4.0,
     "login": 0.05,
 }
-# Microseconds of processor time for a request: of a process of solisync, and of PostgreSQL.
+# Microseconds of processor time for a request, in a process of solisync and in PostgreSQL.
 SERVICE_US = {
     "refresh": 667,
     "me": 232,
@@ -42,10 +42,10 @@ DATABASE_US = {
     "analytics": 1_486,
     "login": 1_765,
 }
-CHECK_US = 12_000  # of a checker, for a replay: most literally, one of eight by a search
+CHECK_US = 12_000  # of a checker, for a replay; seven of eight are checked literally, one by a search
 COMMITS = ("refresh", "push", "upload", "analytics", "login")
 ROWS_A_YEAR = {"replays": 3 * 365, "verdicts": 3 * 365, "board_evidence": 3 * 365 * 1.7, "analytics_events": 16 * 365}
-# of a player, active or not: those that a year adds nothing to
+# Rows of a player, active or not, whose number doesn't grow over the years.
 ROWS = {
     "users": 1.0,
     "sync_states": 1.0,
@@ -56,7 +56,7 @@ ROWS = {
     "avatars": 0.1,
     "analytics_names": 1.0,
 }
-# Bytes of a row with its part of the indexes, and what it keeps out of line.
+# Bytes of a row, including its part of the indexes and its out-of-line values.
 ROW_BYTES: dict[str, float] = {
     "analytics_events": 347,
     "analytics_names": 279,
@@ -72,8 +72,8 @@ ROW_BYTES: dict[str, float] = {
     "verdicts": 198,
 }
 
-PEAK = 3.0  # requests of the busiest hour to those of the average one
-BUSY = 0.6  # of a core that is planned to be used at that hour
+PEAK = 3.0  # the ratio of the busiest hour's requests to the average hour's
+BUSY = 0.6  # the planned load of a core at that hour
 CONNECTIONS = 8  # of a process
 ACTIVE = 0.2  # of the players who have an account
 GIB = 2**30
@@ -81,7 +81,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What an installation needs at its busiest hour, and how much is added to its disk in a year."""
+    """The needs of an installation at its busiest hour, and the yearly growth of its disk."""
 
     requests: float  # a second
     commits: float  # a second
@@ -89,14 +89,14 @@ class Needs:
     database_cores: int
     checker_cores: int
     connections: int
-    disk_gib: float  # of what grows with the number of accounts
+    disk_gib: float  # data that grows with the number of accounts
     growth_gib: float  # a year, without analytics
     analytics_gib: float  # a year
 
 
 def needs(players: int, active: float = ACTIVE) -> Needs:
-    """What `players` accounts need of which so many are active on a day."""
-    peak = players * active * PEAK / 86_400  # of what an active player does once a day
+    """The needs of `players` accounts, of which the share `active` plays on a day."""
+    peak = players * active * PEAK / 86_400  # a second, of anything that an active player does once a day
     service = sum(REQUESTS_A_DAY[name] * us for name, us in SERVICE_US.items())
     database = sum(REQUESTS_A_DAY[name] * us for name, us in DATABASE_US.items())
     processes = _cores(peak * service)
@@ -135,7 +135,7 @@ def sizes_table() -> str:
 
 
 def needs_table(counts: tuple[int, ...] = (1_000, 100_000, 1_000_000, 10_000_000)) -> str:
-    """What so many accounts need."""
+    """The needs of these numbers of accounts."""
     found = [needs(count) for count in counts]
     rows = {
         "requests a second": [f"{each.requests:,.1f}" for each in found],
@@ -159,7 +159,7 @@ def needs_table(counts: tuple[int, ...] = (1_000, 100_000, 1_000_000, 10_000_000
 
 
 def habits_table() -> str:
-    """What an active player asks for in a day, and what each request costs."""
+    """The requests of an active player in a day, and the cost of each."""
     lines = ["| request | a day | solisync, µs | PostgreSQL, µs |", "|---|--:|--:|--:|"]
     lines += [
         f"| {name} | {count:g} | {SERVICE_US[name]:,} | {DATABASE_US.get(name, 0):,} |"

@@ -1,7 +1,7 @@
 """Comparisons: two cells are measured in pairs of short turns, and each pair gives a ratio of every figure.
 
-Other load of a machine changes from second to second, but it slows both turns of a pair nearly alike, and the median
-leaves out the pairs that it hits most. The turns are ordered ABBA, so a steady drift makes as many ratios too high as
+Other load of the machine changes from second to second. It slows both turns of a pair almost equally, and the median
+ignores the pairs that it affects most. The order of turns is ABBA, so a steady drift makes as many ratios too high as
 too low.
 """
 
@@ -15,7 +15,7 @@ from .cells import Cell, Figures
 
 
 class Quartiles(NamedTuple):
-    """The median of some values, and the range that the middle half of them takes."""
+    """The median of some values, and the range of their middle half."""
 
     low: float
     median: float
@@ -37,10 +37,10 @@ class Quartiles(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How long a turn takes in seconds, and how many pairs there are.
+    """The length of a turn in seconds, and the number of pairs.
 
-    A comparison ends before `most` pairs when it has `fewest` and the spreads of its ratios are below `narrow`. As a
-    median of four times as many pairs is twice as exact, the spreads may then be twice as wide.
+    A comparison ends before `most` pairs if it has `fewest` and the spreads of its ratios are below `narrow`. A median
+    of four times as many pairs is twice as exact, so the spreads may then be twice as wide.
     """
 
     seconds: float
@@ -61,15 +61,15 @@ class Pairs(list[tuple[Figures, Figures]]):
 
     @property
     def compared(self) -> list[str]:
-        """The figures whose ratios are results: the throughput, and the CPU time of the service for a request."""
+        """The figures whose ratios are results: the throughput, and the service's CPU time for a request."""
         return [name for name in ("rate", "service_us") if all(name in figures for figures in self[0])]
 
     def ratio(self, name: str) -> Quartiles:
-        """Compute the quartiles of the ratios of one figure, first cell to second."""
+        """Compute the quartiles of a figure's ratios, first cell to second."""
         return Quartiles.of(one[name] / other[name] for one, other in self)
 
     def medians(self, name: str) -> tuple[float, float]:
-        """Compute the medians of one figure of each cell."""
+        """Compute the medians of a figure for each cell."""
         one, other = (statistics.median(each[name] for each in half) for half in zip(*self, strict=True))
         return one, other
 

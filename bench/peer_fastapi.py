@@ -1,9 +1,9 @@
-"""Yardstick: five routes of solisync, and /health, on FastAPI, uvicorn (uvloop, httptools) and asyncpg.
+"""A server for comparison: five routes of solisync, and /health, on FastAPI, uvicorn (uvloop, httptools) and asyncpg.
 
-Run: `python -m bench.peer_fastapi`. It uses solisync's statements, rules, tokens and rate limit and gives the same
-answers, which `bench.agreement` compares. It has no access log, metrics or request deadlines, and lost connections to
-the database are not replaced. To be fast, its handlers take plain requests and return plain responses, so pydantic
-validates nothing; and asyncpg prepares each statement once for a connection, as it does by itself.
+Run `python -m bench.peer_fastapi`. The server uses solisync's statements, rules, tokens and rate limit, and gives the
+same answers, which `bench.agreement` compares. It has no access log, metrics or request deadlines, and doesn't replace
+lost connections to the database. For speed, its handlers take plain requests and return plain responses, so pydantic
+validates nothing, and asyncpg prepares each statement once for each connection, as is its default.
 """
 
 import os
@@ -61,7 +61,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     size = settings.database_connections
 
     async def keep(connection: Any) -> None:
-        """Replace asyncpg's reset of returned connections, which would cost one more round trip."""
+        """Replace asyncpg's reset of returned connections, which would cost another round trip."""
 
     options = {"timezone": "UTC", "statement_timeout": "5s", "lock_timeout": "4s"}
     async with asyncpg.create_pool(
@@ -70,7 +70,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database="postgres",
         min_size=size,
         max_size=size,
-        max_queries=2**31,  # connections and statements are kept for good, as by solisync
+        max_queries=2**31,  # connections and statements are kept permanently, as in solisync
         max_inactive_connection_lifetime=0,
         max_cached_statement_lifetime=0,
         server_settings=options,
@@ -81,7 +81,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def prepare(connection: Any) -> None:
-    """Prepare the statements that share a round trip with others, by the simple protocol; asyncpg prepares the rest."""
+    """Prepare the statements that share a round trip, in the simple protocol; asyncpg prepares the others."""
     for statement in (accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.REMEMBER_FOR_ALL, leaderboard.IMPROVE):
         await connection.execute(statement.preparation)
 
@@ -180,7 +180,7 @@ async def push(request: Request) -> Response:
 async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Document) -> bytes:
     """Merge in three round trips.
 
-    asyncpg can send several statements at once only if they have no parameters, and then it returns no rows.
+    asyncpg can send several statements together only if they have no parameters, and then it returns no rows.
     """
     await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
     row = await connection.fetchrow(sync.LOAD.sql, player, access_expiry)

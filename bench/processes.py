@@ -1,4 +1,4 @@
-"""Processes under measurement: starts servers, and reads CPU time, memory and state from /proc."""
+"""Measured processes: start servers, and read their CPU time, memory and state from /proc."""
 
 import os
 import shlex
@@ -16,11 +16,11 @@ READY_SECONDS = 60.0
 
 
 def cpu_seconds(pids: list[int]) -> dict[int, float]:
-    """The CPU time of each process so far, in seconds, for all its threads together."""
+    """The CPU time of each process so far, in seconds, of all its threads together."""
     used = {}
     for pid in pids:
         with suppress(OSError):  # a process that has ended, like a worker of autovacuum
-            # the clock of clock_getcpuclockid(3), which is exact to the microsecond; /proc/PID/stat counts in 10 ms
+            # The clock of clock_getcpuclockid(3) is exact to the microsecond; /proc/PID/stat counts in units of 10 ms.
             used[pid] = time.clock_gettime(~pid << 3 | 2)
     return used
 
@@ -39,12 +39,12 @@ def memory_mib(pid: int, field: str = "VmRSS") -> float:
 
 
 def children(pid: int) -> list[int]:
-    """The pids of the child processes that run."""
+    """The pids of the running child processes."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
 
 
 def is_running(pid: int) -> bool:
-    """Whether the main thread of the process has work to do, and is not blocked in a system call like epoll_wait."""
+    """Whether the main thread of the process is working, and not blocked in a system call like epoll_wait."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] in "RD"
     except FileNotFoundError:  # the process has ended
@@ -92,12 +92,12 @@ class Server:
 
     @property
     def serving(self) -> list[int]:
-        """The pids of the processes that answer requests: the workers if there are any, else the server itself."""
+        """The pids of the processes that answer requests: the workers, or the server itself if there are none."""
         workers = [pid for pid in children(self.pid) if b"solisync.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         return workers or [self.pid]
 
     def wait_until_ready(self) -> float:
-        """Poll until the server is ready; returns the seconds since the process was started.
+        """Poll until the server is ready, and return the seconds since the start of the process.
 
         Raises SystemExit with the end of the log if that takes more than READY_SECONDS, or if the process ends.
         """
@@ -109,12 +109,10 @@ class Server:
             else:
                 return time.monotonic() - self._began
         self.stop()
-        raise SystemExit(
-            f"{shlex.join(self._words)} does not get ready: {self._log.read_text('utf-8', 'replace')[-2000:]}"
-        )
+        raise SystemExit(f"{shlex.join(self._words)} isn't ready: {self._log.read_text('utf-8', 'replace')[-2000:]}")
 
     def pause(self) -> None:
-        """Let the process do nothing, so that to others it is as if it were not there; its children go on."""
+        """Stop the process, so that it doesn't affect others; its children continue."""
         self._process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL, which can hold answers back until the client waits for them."""
+"""A proxy in front of PostgreSQL, which can delay answers until the client waits for them."""
 
 import asyncio
 import threading
@@ -13,11 +13,11 @@ POLL_SECONDS = 0.0005
 
 
 class DatabaseProxy:
-    """Listens on a socket in `directory` and forwards to the one in `server`; runs in a thread of its own.
+    """Listens on a socket in `directory` and forwards to the socket in `server`, in a separate thread.
 
-    If `client` is set to the pid of a process, an answer is forwarded as a whole, and only when that process sleeps.
-    Otherwise it is a matter of chance how often the answer wakes the process. The process must use the simple protocol,
-    where each answer ends with ReadyForQuery.
+    If `client` is the pid of a process, an answer is forwarded as a whole, and only while that process sleeps.
+    Otherwise the number of times that an answer wakes the process would vary. The process must use the simple protocol,
+    in which each answer ends with ReadyForQuery.
     """
 
     def __init__(self, server: Path, directory: Path) -> None:
@@ -57,7 +57,7 @@ class DatabaseProxy:
                     await self._until_client_sleeps()
                     writer.write(answer)
                     answer = b""
-        writer.write(answer)  # the last words of a connection that PostgreSQL closes
+        writer.write(answer)  # the last answer on a connection that PostgreSQL closes
         writer.close()
 
     async def _until_client_sleeps(self) -> None:

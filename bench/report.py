@@ -1,4 +1,4 @@
-"""Reports of benchmarks: a table of figures, and the ratios with the bounds that were set for them."""
+"""Reports of benchmarks: a table of figures, and ratios with their bounds."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def say(what: str) -> None:
 
 
 class Result(NamedTuple):
-    """One result: a ratio or another figure, and its bound; a ratio has its quartiles and how many pairs there are."""
+    """A result: a ratio or another figure, and its bound; a ratio has quartiles and the number of pairs."""
 
     what: str
     value: float
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
     @classmethod
     def of(cls, what: str, name: str, pairs: Pairs, bound: float | None, *, at_most: bool = False) -> "Result":
-        """The ratio of one figure."""
+        """Make the result for the ratio of a figure."""
         low, value, high = pairs.ratio(name)
         return cls(what, value, bound, at_most, low, high, len(pairs))
 
@@ -80,7 +80,7 @@ class Report:
                     self.add(cell, [measure(seconds)])
 
     def compare(self, one: Cell, other: Cell, plan: Plan, rate: float, cpu: float | None = None) -> None:
-        """Compare two cells; `rate` is the least ratio of throughputs, and `cpu` the largest one of CPU times."""
+        """Compare two cells; `rate` is the least allowed ratio of throughputs, `cpu` the largest one of CPU times."""
         pairs = compare(one, other, plan)
         for cell, turns in zip((one, other), zip(*pairs, strict=True), strict=True):
             self.add(cell, turns)

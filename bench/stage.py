@@ -1,4 +1,4 @@
-"""The processes of a benchmark: one PostgreSQL, the servers that use it, and the load generator."""
+"""The processes of a benchmark: a PostgreSQL, the servers that use it, and the load generator."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ STARTS = 3
 
 
 class Generator:
-    """The process of bench/generator.py, and the commands that it takes."""
+    """The process of bench/generator.py, and its commands."""
 
     def __init__(self, world: World) -> None:
         words = [sys.executable, "-m", "bench.generator", json.dumps(asdict(world))]
@@ -30,7 +30,7 @@ class Generator:
 
     @contextmanager
     def opened(self, **load: Any) -> Iterator[Callable[[float, dict[str, list[int]]], dict[str, Any]]]:
-        """Open the connections of a load; yields what measures a turn of it."""
+        """Open the connections of a load; yield a function that measures a turn of it."""
         number = self._command("open", **load)
         yield lambda seconds, groups: self._command("turn", number=number, seconds=seconds, groups=groups)
         self._command("close", number=number)
@@ -46,17 +46,15 @@ class Generator:
         return self._process.pid
 
     def stop(self) -> None:
-        """Close the generator's input, which ends it, and wait."""
+        """Close the generator's input and wait for its end."""
         self._process.communicate()
 
 
 class Stage(ExitStack):
     """A context that starts processes in a temporary directory, and stops them at its end.
 
-    The database is the embedded PostgreSQL with its production settings. It belongs to the service that `open` starts;
-    all other servers connect to it.
-
-    `python` is the interpreter of the environment whose solisync is started.
+    The database is the embedded PostgreSQL with its production settings. The service that `open` starts owns it; all
+    other servers connect to it. `python` is the interpreter of the environment whose solisync is started.
     """
 
     def __init__(self, world: World, python: Path = Path(sys.executable)) -> None:
@@ -74,7 +72,7 @@ class Stage(ExitStack):
         return _dsn(self.socket_dir)
 
     def measure_starts(self) -> dict[str, float]:
-        """Measure the seconds from the command until ready on an existing database, and the idle memory in MiB."""
+        """Measure the seconds from the command to ready on an existing database, and the idle memory in MiB."""
         self._solisync().stop()
         seconds, idle = [], []
         for _ in range(STARTS):
@@ -86,7 +84,7 @@ class Stage(ExitStack):
         return {"start_seconds": statistics.median(seconds), "idle_mib": statistics.median(idle)}
 
     def open(self) -> Server:
-        """Start the service that owns the database, and load the world; returns that service."""
+        """Start the service that owns the database, load the world, and return the service."""
         owner = self._solisync()
         began = time.monotonic()
         populate(self.dsn, self.world)
@@ -96,7 +94,7 @@ class Stage(ExitStack):
     def solisync(self, *, under: Sequence[Any] = (), socket_dir: Path | None = None, **variables: Any) -> Server:
         """Start a service of one process on the same database.
 
-        `under` are the words of another program, which runs the service, and `socket_dir` the directory of a proxy's
+        `under` is the command line of a program that runs the service, and `socket_dir` the directory of a proxy's
         socket. `variables` are added to the environment.
         """
         return self._solisync(under, DATABASE_URL=_dsn(socket_dir or self.socket_dir), **variables)
@@ -116,7 +114,7 @@ class Stage(ExitStack):
             "SOLISYNC_DATA_DIR": self.data_dir,
             "SOLISYNC_LISTEN": f"tcp:{port}:interface=127.0.0.1",
             "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1",
-            "SOLISYNC_CHECKERS": "0",  # requests are measured, and a check beside them would be noise
+            "SOLISYNC_CHECKERS": "0",  # checks would disturb the measurement of requests
             "BENCH_PORT": port,
         }
         server = Server(words, port, self.place / f"{port}.log", ready, **settings | variables)
@@ -126,7 +124,7 @@ class Stage(ExitStack):
         return server
 
     def proxy(self) -> DatabaseProxy:
-        """Start a proxy in front of the database, on a socket in a directory of its own."""
+        """Start a proxy in front of the database, on a socket in its own directory."""
         directory = self.place / f"proxy-{free_port()}"
         directory.mkdir()
         return DatabaseProxy(self.socket_dir, directory)
@@ -138,7 +136,7 @@ class Stage(ExitStack):
         return generator
 
     def database_pids(self) -> list[int]:
-        """The pids of the processes of PostgreSQL that exist now."""
+        """The pids of the present processes of PostgreSQL."""
         return postgres_pids(self.data_dir)
 
 

@@ -1,4 +1,4 @@
-"""Clients of streams of live events, for the benchmark of these."""
+"""Clients of streams of live events, for their benchmark."""
 
 import asyncio
 import random
@@ -9,12 +9,12 @@ from typing import Any
 
 from .world import Player
 
-PER_ADDRESS = 5  # streams: few enough for any setting
-OPENING = 200  # streams that are being opened at a time
+PER_ADDRESS = 5  # streams of an address, few enough for any setting
+OPENING = 200  # streams that may be opening at the same time
 
 
 class StreamClient(asyncio.Protocol):
-    """A client of a stream: opens it, and again where it ends; notes when it has read an event of a push."""
+    """A client of a stream, which reopens the stream when it ends, and notes the times of events of pushes."""
 
     def __init__(self, number: int, port: int, heard: dict[int, deque[float]]) -> None:
         self.number = number
@@ -31,7 +31,7 @@ class StreamClient(asyncio.Protocol):
         ).encode()
 
     async def open(self) -> None:
-        """Open the stream; returns when it has begun."""
+        """Open the stream, and wait until it has begun."""
         loop = asyncio.get_running_loop()
         place = self.number // PER_ADDRESS
         address = f"127.1.{place // 250}.{1 + place % 250}"
@@ -77,7 +77,7 @@ class StreamClient(asyncio.Protocol):
             self.returning = asyncio.get_running_loop().create_task(self._come_back())
 
     def leave(self) -> None:
-        """Hang up, and don't come back."""
+        """Hang up, without reopening the stream."""
         self.ready = None
         self._left = True
         if self.returning is not None:
@@ -90,7 +90,7 @@ class StreamClient(asyncio.Protocol):
 
 
 async def open_all(clients: Sequence[StreamClient], rate: float | None = None) -> float:
-    """Open these streams, so many a second or as fast as the service can; the seconds that it took."""
+    """Open these streams, at `rate` a second or as fast as possible; return the seconds that it took."""
     gate = asyncio.Semaphore(OPENING)
 
     async def open_one(client: StreamClient) -> None:

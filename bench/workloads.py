@@ -1,9 +1,9 @@
-"""Workloads: each makes one exchange, a generator that yields the bytes of a request and is sent the answer's body.
+"""Workloads: each makes an exchange, a generator that yields the bytes of a request and receives the answer's body.
 
     >>> exchange = me(crowd)
     >>> request = next(exchange)
 
-Rate limits stay on, so requests to limited routes name a new client address in X-Forwarded-For after every few, as if
+Rate limits stay on. So requests to limited routes use a new client address in X-Forwarded-For every few requests, as if
 many players came through a proxy.
 """
 
@@ -17,15 +17,15 @@ from itertools import count
 
 from .world import PASSWORD, Player, World, identity, payload, replay, username
 
-PLAYERS = 10_000  # how many of a larger world send requests, chosen at random
-EVENTS = 50  # in a request to analytics
+PLAYERS = 10_000  # the most players who send requests, chosen at random
+EVENTS = 50  # in an analytics request
 HITS = 4  # requests from one address: below every rate limit
 
 Exchange = Generator[bytes, bytes, None]
 
 
 class Crowd:
-    """The players who send requests, in turn, and what they send."""
+    """The players who send requests, in turn, and the contents of their requests."""
 
     def __init__(self, world: World) -> None:
         chance = random.Random(7)
@@ -43,7 +43,7 @@ class Crowd:
         return self.players[0]
 
     def address(self) -> bytes:
-        """Return a client address with less than HITS requests so far, and count one more."""
+        """Return a client address with fewer than HITS requests so far, and count another one."""
         number = next(self._requests) // HITS
         return b"10.%d.%d.%d" % (number >> 16 & 255, number >> 8 & 255, number & 255)
 
@@ -85,7 +85,7 @@ def refresh(crowd: Crowd) -> Exchange:
     body = json.dumps({"refresh_token": player.refresh}).encode()
     answer = yield _request(b"POST /api/auth/refresh", _from(crowd), body=body)
     pair = json.loads(answer)
-    if "refresh_token" in pair:  # the access token of before names no session any more
+    if "refresh_token" in pair:  # the previous access token no longer names a session
         player.refresh, player.access = pair["refresh_token"], pair["access_token"].encode()
     crowd.players.append(player)
 
@@ -145,7 +145,7 @@ _MIX = {login: 1, refresh: 2, pull: 10, push: 10, upload: 1, fetch: 1, recent: 5
 
 
 def mix(crowd: Crowd) -> Exchange:
-    """One request of a player's session, chosen at random in the proportions of _MIX."""
+    """A request of a player's session, chosen at random in the proportions of _MIX."""
     (workload,) = random.choices(list(_MIX), list(_MIX.values()))
     yield from workload(crowd)
 

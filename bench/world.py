@@ -1,7 +1,7 @@
 """The data of a benchmark: players, saved progress and replays, loaded by COPY.
 
-The id of a player, replay or refresh token is a hash of its number. So the load generator can make the tokens of a
-player without asking the database.
+The id of a player, replay or refresh token is a hash of its number, so that the load generator can make a player's
+tokens without querying the database.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ from solisync.rules.sessions import RefreshRecord
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
 NIL = str(UUID(int=0))
-BATCH = 10_000  # rows in one COPY
-# What TRUNCATE names; CASCADE reaches the others.
+BATCH = 10_000  # rows in a COPY
+# The tables that TRUNCATE names; CASCADE reaches the others.
 TABLES = "users, known_states, rate_limits, analytics_events, analytics_names"
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """How many rows the database has at the beginning."""
+    """The number of rows that the database has at the beginning."""
 
     players: int
     document_bytes: int
@@ -53,7 +53,7 @@ def username(number: int) -> str:
 
 
 def issued_at() -> datetime:
-    """When the players' tokens were issued: the coming midnight, so that all processes of a day agree."""
+    """The time when the players' tokens were issued: the coming midnight, so that all processes of a day agree."""
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
@@ -71,7 +71,7 @@ class Player:
 
 
 def payload(size: int, *, user_id: str = NIL) -> dict[str, Any]:
-    """A payload to push of about `size` bytes, filled up with achievements and days of the daily challenge."""
+    """A payload of about `size` bytes for a push, filled with achievements and days of the daily challenge."""
     stats: dict[str, Any] = dict.fromkeys(
         ("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40
     )
@@ -115,9 +115,9 @@ def replay(size: int) -> str:
 
 
 def populate(dsn: str, world: World) -> None:
-    """Delete all rows of the database, and load this world, as the service would have stored it.
+    """Delete all rows of the database, and load this world as the service would have stored it.
 
-    All replays are verified: triggers put them on boards.
+    All replays are verified, and triggers put them on boards.
     """
     connection = psycopg2.connect(dsn)
     with connection, connection.cursor() as cursor:
@@ -125,7 +125,7 @@ def populate(dsn: str, world: World) -> None:
         for columns, rows in _tables(world):
             for batch in _batches(rows):
                 cursor.copy_expert(f"COPY {columns} FROM STDIN", batch)
-        cursor.execute("TRUNCATE replay_checks")  # triggers have queued the replays before there were verdicts
+        cursor.execute("TRUNCATE replay_checks")  # triggers queued the replays, which had no verdicts yet
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
@@ -183,7 +183,7 @@ def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
 
 
 def _batches(rows: Iterator[str]) -> Iterator[io.StringIO]:
-    # COPY would read from one file as well, but psycopg2 reads small pieces of it
+    # Batches, because psycopg2 would read a single file in small pieces.
     batch: list[str] = []
     for row in rows:
         batch.append(row)

@@ -50,7 +50,7 @@ CREATE TABLE refresh_tokens (
     expires_at    timestamptz NOT NULL,
     session_id    uuid,         -- stays when the token is refreshed; null: the jti
     begun_at      timestamptz,  -- null: 30 days before it expires
-    used_at       timestamptz,  -- begun or refreshed last; null: likewise
+    used_at       timestamptz,  -- begun or refreshed last; null: 30 days before it expires
     user_agent    text,
     access_expiry bigint        -- `exp` of the access token that was issued with this refresh token
 );
@@ -306,7 +306,7 @@ DECLARE
     player uuid   := CASE TG_OP WHEN 'INSERT' THEN NEW.user_id ELSE OLD.user_id END;
     charge bigint := CASE TG_OP WHEN 'INSERT' THEN replay_charge(NEW.size) ELSE -replay_charge(OLD.size) END;
 BEGIN
-    -- Whoever counts for the first time holds this lock: then the change is in what was counted, or is added to it.
+    -- The first count holds this lock too. So this change is either part of the count, or is added to it afterwards.
     PERFORM FROM users WHERE id = player FOR NO KEY UPDATE;
     UPDATE replay_usage SET used_bytes = used_bytes + charge WHERE user_id = player;
     RETURN NULL;
@@ -340,7 +340,7 @@ CREATE TABLE verdicts (
     boards          text[],
     -- for each undo, the index of the recorded move before which it happened; null without undos
     undo_places     smallint[],
-    -- SHA-256 of the timeline as the checker compresses it; null if there is no timeline
+    -- SHA-256 of the timeline as the checker compresses it; null without a timeline
     timeline_digest bytea,
     CHECK ((status = 'verified') = (num_nulls(ruleset, undos, score, moves) = 0))
 );
@@ -385,7 +385,7 @@ CREATE FUNCTION old_check(received_at timestamptz) RETURNS int LANGUAGE sql STAB
 $$;
 
 -- The place of a check in its queue: the number of the player's checks ahead of it. Searches of accounts younger than a
--- day come after those of all others. Counting ends at 250, so that an account with a long queue makes no upload slow.
+-- day come after all other searches. Counting ends at 250, so that an account with a long queue makes no upload slow.
 CREATE FUNCTION checks_ahead(player uuid, searches boolean, received_at timestamptz) RETURNS int
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN received_at < now() - interval '1 day' THEN old_check(received_at) ELSE (
@@ -411,8 +411,8 @@ $$;
 CREATE TRIGGER replay_uploaded AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNCTION enqueue_replay();
 
 -- The end of each search is remembered. A trigger, so that the searches of older nodes count too, and those whose replay
--- is deleted. Searches of old replays don't count, because no player asked for them. Nor do those of a player who is
--- being deleted, whose row no longer exists by then.
+-- is deleted. Searches of old replays don't count, because no player asked for them. Searches of a player who is being
+-- deleted don't count either, because the player's row no longer exists.
 CREATE FUNCTION remember_search() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO recent_searches (user_id, ended_at) SELECT id, clock_timestamp() FROM users WHERE id = OLD.user_id;

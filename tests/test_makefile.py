@@ -120,7 +120,7 @@ def test_running_allows_for_more_logins(make):
     port = free_port()
     done = make("run", f"PORT={port}")
     assert f"tcp:{port}:interface=127.0.0.1 100/60 " in done.out
-    assert "log in 100/60" in done.said
+    assert "allows 100/60 logins" in done.said
     assert f"tcp:{port}:interface=127.0.0.1 5/60 " in make("run", f"PORT={port}", SOLISYNC_AUTH_LIMIT="5/60").out
 
 
@@ -208,4 +208,4 @@ def test_a_smoke_check_knows_the_port(make):
     assert make("smoke", "PORT=7").out[-1].endswith("--smoke http://127.0.0.1:7")
     failed = make("smoke", STATUS=1)
     assert failed.status != 0
-    assert f"That was port {port}: does make run serve there?" in failed.said
+    assert f"This used port {port}. Does make run serve there?" in failed.said

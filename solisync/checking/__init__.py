@@ -1,1 +1,1 @@
-"""Checking uploaded replays in the background, in processes of their own (docs/verification.md)."""
+"""Checks of uploaded replays in the background, in separate processes (docs/verification.md)."""

@@ -1,9 +1,9 @@
-"""The program of a checker process: checks the replays that come on standard input, until that ends.
+"""The program of a checker process: it checks the replays from its standard input, until that ends.
 
-It has what the check needs and nothing else: no settings, no database, no Twisted. Its priority is the lowest, its
-processor time for each replay and its memory are limited. It gives up privileges only once its modules are loaded,
-because root's files may be readable for root alone. While it searches for undos it looks every few milliseconds whether
-a replay has come that is to be checked literally, and checks that first.
+It has only what a check needs: no settings, no database, no Twisted. It has the lowest priority, a limit of processor
+time for each replay, and a limit of memory. It gives up privileges only after loading its modules, because root's files
+may be readable only for root. A search for undos looks for a new literal check every few milliseconds, and does that
+check first.
 """
 
 import os
@@ -26,19 +26,19 @@ from .messages import READY, Answer, Frames, Job, compressed_timeline, frame
 
 LOWEST_PRIORITY = 19
 CPU_SECONDS = 5
-SEARCH_SECONDS = 4.8  # the rest is for what the search does between two looks at the clock, and for the timeline
-KEPT_BYTES = 64 * 2**20  # a process that has more after a search ends, because Python gives little back
+SEARCH_SECONDS = 4.8  # the rest of CPU_SECONDS is for the timeline, and for work between two looks at the clock
+KEPT_BYTES = 64 * 2**20  # a process with more memory after a search ends, because Python returns little of it
 
 _READ_BYTES = 65_536
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
 
 
 class _OutOfTimeError(Exception):
-    """The kernel says that the processor time of this job is used up."""
+    """The kernel has signalled that the processor time of this job is used up."""
 
 
 class Checker:
-    """Answers one job after the other; a literal check does not wait for a search that has begun."""
+    """Answers one job after the other; a literal check interrupts a running search."""
 
     def __init__(self) -> None:
         self._frames = Frames()
@@ -48,7 +48,7 @@ class Checker:
         self._stoppable = False
 
     def run(self) -> None:
-        """Work until standard input ends, or until this process has become large: then another one takes its place."""
+        """Work until standard input ends, or until this process is too large; the service then starts another one."""
         signal.signal(signal.SIGXCPU, self._stop)
         self._send(READY)
         while True:
@@ -83,13 +83,13 @@ class Checker:
             self._stoppable = False
 
     def _stop(self, *_: object) -> None:
-        """End the check; but not where an answer is being sent, or the next job received."""
+        """End the check, but not while an answer is being sent or a job received."""
         if self._stoppable:
             self._stoppable = False
             raise _OutOfTimeError
 
     def _used(self) -> float:
-        """Check what has come meanwhile, in time of its own; which share of the time for the search is used up."""
+        """Do waiting literal checks, whose time doesn't count, and return the used share of the search's time."""
         self._stoppable = False
         began = time.process_time()
         self._interrupt()
@@ -104,12 +104,12 @@ class Checker:
         return 1 - (self._deadline - now) / SEARCH_SECONDS
 
     def _interrupt(self) -> None:
-        """Check what waits behind the search."""
+        """Do the literal checks that wait behind the search."""
         while len(self._jobs) > 1:
             job = self._jobs[1]
             began = time.process_time()
             allow(CPU_SECONDS)
-            verdict = check_literally(job.body)  # a MemoryError is for the search, which has most of the memory
+            verdict = check_literally(job.body)  # a MemoryError must end the search, which has most of the memory
             del self._jobs[1]
             self._answer(job, verdict, time.process_time() - began)
 
@@ -120,7 +120,7 @@ class Checker:
             verdict=verdict,
             engine=ENGINE_VERSION,
             timeline_digest=None if timeline is None else sha256(timeline).digest(),
-            # the clock goes back by up to a tick when allow sets a limit: Linux then counts by samples
+            # The clock goes back by up to a tick when `allow` sets a limit, because Linux then counts by samples.
             cpu_seconds=max(cpu_seconds, 0.0),
         )
         self._send(msgspec.msgpack.encode(answer))
@@ -137,7 +137,7 @@ class Checker:
 
 
 def _memory() -> int:
-    """Resident memory in bytes; 0 where there is no /proc."""
+    """Resident memory in bytes, or 0 without /proc."""
     try:
         return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * resource.getpagesize()
     except OSError:
@@ -149,8 +149,8 @@ def main(priority: int = LOWEST_PRIORITY) -> None:
     confine(priority)
     with suppress(BrokenPipeError):
         Checker().run()
-    # Freeing a search's memory object by object may exceed the limit of processor time, and a signal is not an orderly
-    # end: what was sent to this process meanwhile would count as tried.
+    # Freeing a search's memory object by object may exceed the limit of processor time. After an end by a signal, jobs
+    # sent to this process in that time would count as tried.
     os._exit(0)
 
 

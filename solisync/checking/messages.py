@@ -1,4 +1,4 @@
-"""What the service tells processes that read replays, and they tell it: frames of MessagePack on pipes.
+"""The messages between the service and processes that read replays: frames of MessagePack on pipes.
 
 The pipes are the standard input and output of these processes.
 """
@@ -18,14 +18,14 @@ _LENGTH = Layout(">I")
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A replay to check: literally, or with a search for undos."""
+    """A replay to check, literally or with a search for undos."""
 
     search: bool
     body: bytes
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the job of this kind. There is never more than one of a kind."""
+    """The result of the job of this kind. A process never has more than one job of a kind."""
 
     search: bool
     verdict: Verdict
@@ -36,32 +36,32 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Playback(msgspec.Struct, frozen=True):
-    """A replay of which a timeline is to be made, and the verdict on it."""
+    """A request for a timeline: a replay, and the verdict on it."""
 
     body: bytes
     verdict: Verdict
 
 
 class PlayedBack(msgspec.Struct, frozen=True):
-    """The timeline of a Playback, compressed by zlib. None where there is none: it is too long, or has a `problem`."""
+    """The timeline of a Playback, compressed by zlib, or None if it is too long or there is a `problem`."""
 
     timeline: bytes | None
     problem: str | None = None
 
 
 class Frames:
-    """Takes a stream of bytes apart into frames, each a length of four bytes and a payload."""
+    """Splits a stream of bytes into frames, each of which is a length in four bytes and a payload."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     @property
     def is_empty(self) -> bool:
-        """Whether no part of a frame is left over."""
+        """Whether no incomplete frame is buffered."""
         return not self._buffer
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The payloads that are complete with this data; raises ValueError for one that is too long."""
+        """Yield the payloads that this data completes; raise ValueError for a payload that is too long."""
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._buffer)
@@ -76,11 +76,11 @@ class Frames:
 
 
 def compressed_timeline(body: bytes, verdict: Verdict) -> bytes | None:
-    """The timeline of a replay, compressed by zlib; None and errors as `make_timeline` has them."""
+    """Return the timeline of a replay, compressed by zlib; None and errors are those of `make_timeline`."""
     timeline = make_timeline(body, verdict)
     return None if timeline is None else zlib.compress(timeline, 9)
 
 
 def frame(payload: bytes) -> bytes:
-    """A payload with its length before it."""
+    """A payload after its length."""
     return _LENGTH.pack(len(payload)) + payload

@@ -20,13 +20,13 @@ TIMELINE_MAKER = (sys.executable, "-P", "-m", "solisync.checking.timeline_maker"
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_WORDS_BYTES = 2_000  # of what it writes on standard error, the last is kept
+_WORDS_BYTES = 2_000  # the part of its standard error that is kept, from the end
 
 
 class ReplayReader(Child, Generic[T]):
-    """Starts with its creation, and ends by `kill` or by itself; `ready` when it takes messages.
+    """A process that starts with its creation, and ends by `kill` or by itself; it is `ready` when it takes messages.
 
-    It answers each message with an instance of `answers`. Messages may be of two kinds, one of each at a time.
+    It answers each message with an instance of `answers`. There are up to two kinds of messages, one of each at a time.
     """
 
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...], answers: type[T]) -> None:
@@ -35,12 +35,12 @@ class ReplayReader(Child, Generic[T]):
         self._decode = msgspec.msgpack.Decoder(answers).decode
         self._asked: dict[bool, Deferred[T | None]] = {}
         self._words = b""
-        # Nothing of the service's environment, in which there may be secrets: only where the program's modules are.
+        # Only the path of the program's modules, because the service's environment may have secrets.
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self.start(reactor, command, environment, {0: "w", 1: "r", 2: "r"})
 
     def ask(self, message: msgspec.Struct, kind: bool = False) -> Deferred[T | None]:
-        """Send a message to its standard input; the answer, or None when the process ends before it has one."""
+        """Send a message to the process; return its answer, or None if the process ends before it answers."""
         answer: Deferred[T | None] = Deferred()
         if self.ended.called:
             answer.callback(None)
@@ -51,23 +51,23 @@ class ReplayReader(Child, Generic[T]):
         return answer
 
     def kind_of(self, answer: T) -> bool:
-        """The kind of the message that this answers."""
+        """The kind of the answered message."""
         return False
 
     def kill(self) -> None:
-        """End it at once: it has nothing to lose."""
+        """End the process immediately, because it has no data to lose."""
         try:
             self.signal(signal.SIGKILL)
-        except PermissionError:  # it is nobody's, and this process is root's but lacks the capability CAP_KILL
+        except PermissionError:  # the process runs as `nobody`, and this one as root without the capability CAP_KILL
             self.transport.closeStdin()
 
     @property
     def last_words(self) -> str:
-        """The last line on its standard error."""
+        """The last line of the process on standard error."""
         return self._words.decode("utf-8", "replace").strip().rpartition("\n")[2]
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Pass messages on; what it writes on standard error is why it is about to end."""
+        """Pass answers on; keep text from standard error, because it explains the end of the process."""
         if childFD == 2:
             self._words = (self._words + data)[-_WORDS_BYTES:]
             return
@@ -79,21 +79,21 @@ class ReplayReader(Child, Generic[T]):
                 answer = self._decode(payload)
                 self._asked.pop(self.kind_of(answer)).callback(answer)
         except (ValueError, msgspec.MsgspecError, KeyError) as error:
-            self._words += f"\nit sent something other than an answer: {error}".encode()
+            self._words += f"\nit sent an invalid answer: {error}".encode()
             self.kill()
 
     def processEnded(self, reason: Failure) -> None:
-        """Answer all messages that have no answer yet with None."""
+        """Answer all unanswered messages with None."""
         super().processEnded(reason)
         while self._asked:
             self._asked.popitem()[1].callback(None)
 
 
 class CheckerProcess(ReplayReader[Answer]):
-    """Checks replays.
+    """A process that checks replays.
 
-    `retired` is true when it has ended by itself and in order, having become too large: then it has not begun with the
-    jobs that it has not answered.
+    `retired` is True if the process has ended by itself in an orderly way, because it was too large. Then it hasn't
+    begun the jobs that it hasn't answered.
     """
 
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = CHECKER) -> None:
@@ -101,25 +101,25 @@ class CheckerProcess(ReplayReader[Answer]):
         super().__init__(reactor, command, Answer)
 
     def check(self, body: bytes, *, search: bool) -> Deferred[Answer | None]:
-        """Have a replay checked, one of each kind at a time; None when the process ends before it has an answer."""
+        """Check a replay, one of each kind at a time; return None if the process ends before it answers."""
         return self.ask(Job(search, body), search)
 
     def kind_of(self, answer: Answer) -> bool:
-        """Whether it answers a search."""
+        """Whether the answer is that of a search."""
         return answer.search
 
     def processEnded(self, reason: Failure) -> None:
-        """Note whether it has ended in order."""
+        """Note whether the process has ended in an orderly way."""
         self.retired = self.ready.called and reason.check(ProcessDone) is not None
         super().processEnded(reason)
 
 
 class TimelineProcess(ReplayReader[PlayedBack]):
-    """Makes timelines, one at a time."""
+    """A process that makes timelines, one at a time."""
 
     def __init__(self, reactor: ReactorBase, command: tuple[str, ...] = TIMELINE_MAKER) -> None:
         super().__init__(reactor, command, PlayedBack)
 
     def make(self, playback: Playback) -> Deferred[PlayedBack | None]:
-        """Have a timeline made; None when the process ends before it has an answer."""
+        """Make a timeline; return None if the process ends before it answers."""
         return self.ask(playback)

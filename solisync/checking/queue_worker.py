@@ -1,4 +1,4 @@
-"""Takes replays from the queue to checker processes, and stores their verdicts (docs/verification.md)."""
+"""The work on the queues of replays: send each to a checker process, and store the verdict (docs/verification.md)."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -36,15 +36,15 @@ CRASHED = Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
 class QueueTimes:
     """The times of the queues of checks, in seconds."""
 
-    claim: float = 30.0  # how long a claim holds that nobody renews
-    renew: float = 10.0  # how often a claim is renewed; a checker of the lowest priority takes its time
-    literal: float = 60.0  # how long a literal check may take before its checker is taken to hang, and is killed
+    claim: float = 30.0  # a claim lapses after this time without a renewal
+    renew: float = 10.0  # the interval of renewals of a claim; a checker of the lowest priority may be slow
+    literal: float = 60.0  # a literal check that takes longer has hung, and its checker is killed
     search: float = 600.0  # the same for a search: 5 s of processor time at a hundredth of a busy core
-    poll: float = 2.0  # how often to look for work while there is none, and nobody says that there is
-    ready: float = 30.0  # how long a new process may take to begin
-    restart: float = 2.0  # the pause before another process takes the place of one that ended
+    poll: float = 2.0  # the interval of looking for work without any notification
+    ready: float = 30.0  # the time limit for the start of a process
+    restart: float = 2.0  # the pause before an ended process is replaced
     retry: float = 1.0  # the pause after a failure of the database
-    look: float = 10.0  # how often to look at the length of the queues
+    look: float = 10.0  # the interval of measuring the queues
     look_soon: float = 1.0  # the same while old replays are checked
 
 
@@ -52,10 +52,10 @@ TIMES = QueueTimes()
 
 
 class Checking:
-    """Checks replays in `count` processes; with 0 it does nothing. `changed` is called when a verdict has changed.
+    """Checks replays in `count` processes; with 0 it does nothing. It calls `changed` when a verdict has changed.
 
-    For each process there are two loops, one for each queue; so a literal check does not wait for a search, which the
-    process interrupts for it. No transaction is open during a check. The bus says when a replay is stored, on any node.
+    Each process has two loops, one for each queue, so that a literal check doesn't wait for a search: the process
+    interrupts the search. No transaction is open during a check. The bus announces replays stored by any node.
     """
 
     _log = Logger()
@@ -85,19 +85,19 @@ class Checking:
         self._running: list[Deferred[None]] = []
         self._pauses: set[Deferred[None]] = set()
         self._resting: dict[bool, set[Deferred[None]]] = {False: set(), True: set()}  # while a queue is empty
-        self._added = {False: 0, True: 0}  # how often replays were put into it
+        self._added = {False: 0, True: 0}  # how often replays were added to each queue
         self._healthy = True
         bus.subscribers.append(self._hear)
 
     def start(self) -> None:
-        """Begin; the database is open."""
+        """Begin to check; the database must be open."""
         if self._count:
             self._begin(self._look_after_queues())
             for _ in range(self._count):
                 self._begin(self._keep_checker())
 
     async def stop(self) -> None:
-        """Kill the processes and give back what they were at."""
+        """Kill the processes, and release their claims."""
         self._stopping = True
         for process in self._processes:
             process.kill()
@@ -107,14 +107,14 @@ class Checking:
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         running = Deferred.fromCoroutine(work)
-        self._running.append(running.addErrback(lambda failure: self._log.failure("checking has ended", failure)))
+        self._running.append(running.addErrback(lambda failure: self._log.failure("checking has stopped", failure)))
 
     def _hear(self, notice: Notice) -> None:
         if isinstance(notice, ReplayStored):
             self._wake(search=False)
 
     def _wake(self, *, search: bool) -> None:
-        """Look into a queue: there may be something."""
+        """Make idle loops look into a queue, because there may be a replay."""
         self._added[search] += 1
         for pause in [*self._resting[search]]:
             pause.cancel()
@@ -129,7 +129,7 @@ class Checking:
             pauses.discard(pause)
 
     async def _keep_checker(self) -> None:
-        """Keep one process running, and the two queues at it."""
+        """Keep a process running, and feed it from the two queues."""
         while not self._stopping:
             try:
                 process = CheckerProcess(self._reactor, self._command)
@@ -162,7 +162,7 @@ class Checking:
             return False
 
     async def _work(self, process: CheckerProcess, *, search: bool) -> None:
-        """Check what is in one of the queues, one after the other, until the process ends."""
+        """Check the replays of one of the queues, one after the other, until the process ends."""
         claim_next = partial(self._database.run, checks.claim, search=search, seconds=self._times.claim)
         while not process.ended.called and not self._stopping:
             added = self._added[search]
@@ -176,10 +176,10 @@ class Checking:
                 await self._check(process, claim, replay, search=search)
 
     async def _read(self, claim: Claim) -> ClaimedReplay | None:
-        """The replay of a claim; None if it is gone or can't be read, so that the claim lapses and counts."""
+        """Return the replay of a claim, or None if it is deleted or unreadable: then the claim lapses and counts."""
         try:
             return await self._database.run(checks.read, claim)
-        except Exception as error:  # a damaged row too: it must not keep others from being checked
+        except Exception as error:  # a damaged row must not block other replays
             self._log.error("can't read a replay to check: {error!r}", error=error)
             return None
 
@@ -193,7 +193,7 @@ class Checking:
             if self._stopping or process.retired:
                 with suppress(DatabaseError, Unavailable):
                     await self._database.run(checks.release, claim)
-            return  # else the claim lapses, and the replay is somebody's once more
+            return  # otherwise the claim lapses, and another loop claims the replay
         self._metrics.check_cpu.inc(answer.cpu_seconds)
         if answer.verdict.status is Status.PENDING:
             await self._patiently(lambda: self._database.run(checks.search, claim))
@@ -209,7 +209,7 @@ class Checking:
     async def _wait(
         self, process: CheckerProcess, claim: Claim, answered: Deferred[Answer | None], seconds: float
     ) -> tuple[Claim, Answer | None]:
-        """Wait for the answer, and renew the claim meanwhile; kill the process when it takes too long."""
+        """Wait for the answer and renew the claim; kill the process if it takes too long."""
         deadline = self._reactor.seconds() + seconds
         while True:
             try:
@@ -231,7 +231,7 @@ class Checking:
         days: list[str] | None = None,
     ) -> None:
         """Store a verdict, and publish it with the boards that it changes, unless the replay had it already."""
-        uncertain = False  # whether an attempt has failed that may have been committed
+        uncertain = False  # whether a failed attempt may have been committed
 
         async def store() -> tuple[bool, tuple[str, ...]]:
             nonlocal uncertain
@@ -268,15 +268,15 @@ class Checking:
             await self._pause(self._times.look_soon if soon else self._times.look)
 
     async def _refill(self) -> bool:
-        """Put old replays into the empty queues; whether there were any."""
+        """Put old replays into the empty queues; return whether there were any."""
         sweep = partial(self._database.run, rechecks.sweep, most=PAGE)
         outdated = partial(self._database.run, rechecks.enqueue_outdated, engine=ENGINE_VERSION, most=PAGE)
         while (added := await self._patiently(sweep)) == 0 and not self._stopping:
-            pass  # a page of which each replay has a verdict
+            pass  # a page whose replays all have verdicts
         return bool(added or await self._patiently(outdated))
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T | None:
-        """Run work on the database over and over, until it succeeds; None when it fails and this service is to end."""
+        """Run work on the database repeatedly until it succeeds; return None if it fails while the service stops."""
         while True:
             try:
                 result = await work()
@@ -284,7 +284,7 @@ class Checking:
                 if self._stopping:
                     return None
                 if self._healthy:
-                    self._log.warn("checking is put off: {error}", error=error)
+                    self._log.warn("checking is postponed: {error}", error=error)
                 self._healthy = False
                 await self._pause(self._times.retry)
             else:

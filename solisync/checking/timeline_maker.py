@@ -1,7 +1,6 @@
-"""The program of the process that makes timelines: one for each request on standard input, until that ends.
+"""The program of the process that makes timelines: one for each request on its standard input, until that ends.
 
-It has no more than a checker has: no settings, no database, no Twisted. It never searches, because the verdict says
-where moves were undone.
+Like a checker it has no settings, no database and no Twisted. It never searches, because the verdict has the undos.
 """
 
 import os
@@ -13,14 +12,14 @@ import msgspec
 from .confinement import allow, confine
 from .messages import READY, Frames, Playback, PlayedBack, compressed_timeline, frame
 
-PRIORITY = 5  # somebody waits for it, but all others come first
-CPU_SECONDS = 2  # of one timeline; the kernel ends a process that takes longer
+PRIORITY = 5  # a client waits for the timeline, but all other clients come first
+CPU_SECONDS = 2  # for a timeline; the kernel ends a process that takes longer
 
 _READ_BYTES = 65_536
 
 
 def make(playback: Playback) -> PlayedBack:
-    """The timeline of a verified replay."""
+    """Make the timeline of a verified replay."""
     try:
         return PlayedBack(compressed_timeline(playback.body, playback.verdict))
     except (ValueError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""Makes timelines when somebody asks for one, in a process of its own, and remembers them (docs/verification.md)."""
+"""Timelines on demand, made in a separate process and kept in memory (docs/verification.md)."""
 
 from collections import OrderedDict
 from typing import Any, NamedTuple, TypeVar
@@ -18,17 +18,17 @@ from ..storage.verdicts import PlaybackSource
 from .messages import Playback
 from .processes import TIMELINE_MAKER, TimelineProcess
 
-KEPT_BYTES = 4 * 2**20  # of compressed timelines, some two thousand
+KEPT_BYTES = 4 * 2**20  # of compressed timelines, about two thousand
 WAITING = 50  # timelines that may wait to be made; one takes milliseconds
 SECONDS = 5.0  # for a timeline, and for the start of the process
-IDLE_SECONDS = 600.0  # after which the process ends, until somebody asks again
+IDLE_SECONDS = 600.0  # an idle process ends after this, until the next request
 
 
 T = TypeVar("T")
 
 
 class KeptTimeline(NamedTuple):
-    """A timeline, compressed by zlib, and its entity tag with the quotes around it."""
+    """A timeline, compressed by zlib, and its entity tag in quotes."""
 
     etag: str
     compressed: bytes
@@ -37,8 +37,8 @@ class KeptTimeline(NamedTuple):
 class Timelines:
     """Timelines, compressed by zlib, by their entity tags.
 
-    One is made at a time, and only one is read from the database meanwhile, so that uploads of 1 MiB don't add up. Who
-    asks for a timeline that is being made waits for that one.
+    One timeline is made at a time, and only then is its replay read from the database, so that uploads of 1 MiB don't
+    add up in memory. All requests for a timeline that is being made wait for the same one.
     """
 
     name = "timelines"
@@ -69,12 +69,12 @@ class Timelines:
         self._stopped = False
 
     def stop(self) -> None:
-        """End the process; no timeline is made any more."""
+        """End the process, and make no more timelines."""
         self._stopped = True
         self._end()
 
     def remembered(self, etag: str) -> KeptTimeline | None:
-        """The timeline with this entity tag, if it is in memory."""
+        """The timeline with this entity tag, or None if it isn't in memory."""
         found = self._kept.get(etag)
         if found is None:
             return None
@@ -83,10 +83,10 @@ class Timelines:
         return KeptTimeline(etag, found)
 
     async def make(self, replay_id: str, etag: str) -> KeptTimeline:
-        """The timeline of a replay, whose entity tag was this a moment ago; made anew, unless it is being made.
+        """Make the timeline of a replay, whose entity tag was just read, unless that timeline is being made already.
 
-        Raises NotFound when the replay is gone, Conflict when it has no timeline, and Unavailable when too many wait,
-        or the process fails.
+        Raises NotFound if the replay was deleted, Conflict if it has no timeline, and Unavailable if too many requests
+        wait or the process fails.
         """
         making = self._making.get(etag)
         if making is None:
@@ -102,7 +102,7 @@ class Timelines:
         return outcome
 
     def _settle(self, outcome: KeptTimeline | Failure, etag: str) -> tuple[KeptTimeline | Failure]:
-        """The outcome for all who wait, in a tuple: of a Deferred that fails, only the first would hear."""
+        """The outcome for all waiting requests, in a tuple: only the first callback of a Deferred gets a failure."""
         del self._making[etag]
         return (outcome,)
 
@@ -118,7 +118,7 @@ class Timelines:
         return KeptTimeline(source.etag, timeline)
 
     async def _play(self, source: PlaybackSource) -> bytes | None:
-        """Make a timeline from its source, in the process; None if that is impossible, which is logged."""
+        """Make a timeline in the process; log the problem and return None if there is one."""
         process = await self._ready()
         played = await self._within(SECONDS, process, process.make(Playback(source.body, source.verdict)))
         if played is None:
@@ -128,7 +128,7 @@ class Timelines:
         return played.timeline
 
     async def _ready(self) -> TimelineProcess:
-        """The process, started if there is none."""
+        """Return the process, started if there is none."""
         if self._stopped:
             raise Unavailable
         if self._process is None or self._process.ended.called:
@@ -144,7 +144,7 @@ class Timelines:
         return process
 
     async def _within(self, seconds: float, process: TimelineProcess, work: Deferred[T]) -> T | None:
-        """The outcome of `work`; None after so many seconds, and then the process is killed."""
+        """Return the outcome of `work`; after `seconds`, kill the process and return None."""
         try:
             return await shielded(work).addTimeout(seconds, self._reactor)
         except TimeoutError:
@@ -159,7 +159,7 @@ class Timelines:
         return Unavailable()
 
     def _wait_for_idleness(self) -> None:
-        """End the process when nobody has asked for a timeline for IDLE_SECONDS from now on."""
+        """End the process after IDLE_SECONDS without a request."""
         if self._idle is not None and self._idle.active():
             self._idle.reset(IDLE_SECONDS)
         else:
@@ -173,7 +173,7 @@ class Timelines:
             self._process = None
 
     def _keep(self, etag: str, timeline: bytes) -> None:
-        """Remember a timeline, and forget those that nobody has asked for the longest."""
+        """Keep a timeline in memory, and drop the least recently used ones."""
         self._kept_bytes += len(timeline) - len(self._kept.pop(etag, b""))
         self._kept[etag] = timeline
         while self._kept_bytes > self._most_kept:

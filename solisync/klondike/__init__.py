@@ -1,7 +1,7 @@
-"""Klondike as the game plays it: verifies uploaded replays. Pure: no I/O, no clock, nothing else of solisync.
+"""Klondike, for verifying uploaded replays. It is pure: no I/O, no clock, no imports from the rest of solisync.
 
-`check_literally` and `check` give verdicts, `make_timeline` what playback needs, `draw_game` text for a terminal.
-`python -m solisync.klondike` does the same by hand; docs/verification.md says what a verdict means.
+`check_literally` and `check` return verdicts, `make_timeline` returns the data for playback, and `draw_game` returns
+text for a terminal. `python -m solisync.klondike` runs these by hand. docs/verification.md explains the verdicts.
 """
 
 from .deal import SEED_PATTERN, read_seed

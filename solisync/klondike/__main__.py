@@ -1,4 +1,4 @@
-"""`python -m solisync.klondike`: check a replay by hand, and see what is played in it."""
+"""`python -m solisync.klondike`: check a replay by hand, and show its game."""
 
 import argparse
 import os
@@ -20,19 +20,19 @@ EXIT_CODES = {
 EXPLANATIONS = {
     Reason.NO_SEED: "it has no seed from 0 to 2^64-1",
     Reason.NO_MOVES: "it has no moves",
-    Reason.SHAPE: "it is not what a client writes",
+    Reason.SHAPE: "it isn't in the form that clients write",
     Reason.ILLEGAL_MOVE: "a move is not allowed",
     Reason.NOT_WON: "the moves don't win",
-    Reason.SCORE: "the score is another one",
+    Reason.SCORE: "the score differs",
     Reason.NO_EXPLANATION: "no undos make the moves a won game with that score",
-    Reason.BUDGET: "it takes too long to tell",
-    Reason.CRASHED: "the search found something that the game doesn't accept",
+    Reason.BUDGET: "the search takes too long",
+    Reason.CRASHED: "the game doesn't accept what the search found",
     Reason.SEED_ROUNDED: "its seed looks rounded, so the moves may be those of another deal",
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command, and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
         body = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _show(body, verdict, options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read it has seen enough; Python would complain once more at its exit
+    except BrokenPipeError:  # the reader of the output has gone; Python would raise the error again at its exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_CODES[verdict.status]
 
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 verified, 1 refuted, 2 the file can't be read, 3 undecided, 4 not a readable replay.",
     )
     parser.add_argument("file", metavar="FILE", help="the replay, JSON as uploaded; - for standard input")
-    parser.add_argument("--literally", action="store_true", help="only play the moves as recorded, without undos")
+    parser.add_argument("--literally", action="store_true", help="play the moves as recorded; don't search for undos")
     parser.add_argument("--seconds", type=float, default=5, help="CPU time for the search for undos (default: 5)")
     parser.add_argument("--version", action="version", version=f"engine {ENGINE_VERSION}")
     shown = parser.add_mutually_exclusive_group()
@@ -87,7 +87,7 @@ def _sentence(verdict: Verdict) -> str:
         facts = f"ruleset {verdict.ruleset}, recorded moves: {verdict.moves}, undos: {verdict.undos}"
         return f"verified: won with {verdict.score} points ({facts})"
     if verdict.reason is None:
-        return f"{verdict.status}: not as recorded; a search for undos can tell"
+        return f"{verdict.status}: not won as recorded; only a search for undos can decide"
     return f"{verdict.status}: {EXPLANATIONS[verdict.reason]} ({verdict.reason})"
 
 

@@ -1,4 +1,4 @@
-"""The deal of a seed: Rust's `StdRng::seed_from_u64` and `shuffle` of rand 0.9, and the board that they give.
+"""The deal of a seed: Rust's `StdRng::seed_from_u64` and `shuffle` of rand 0.9, and the resulting board.
 
 A card is its id, 0..51: suit = id // 13 (clubs, diamonds, hearts, spades), rank = id % 13 + 1.
 """
@@ -13,7 +13,7 @@ from .rules import COLUMNS, FACE_DOWN, Board
 CARDS = 52
 SEED_MAX = 2**64 - 1
 EXACT_MAX = 2**53  # a double holds every integer up to it
-SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # of a seed as text; `read_seed` checks the upper bound
+SEED_PATTERN = "^(0|[1-9][0-9]{0,19})$"  # for seeds as text; `read_seed` checks the upper bound
 
 _U32 = 2**32 - 1
 _CONSTANTS = unpack("<4I", b"expand 32-byte k")
@@ -33,9 +33,9 @@ def deal(seed: int) -> Board:
 
 
 def read_seed(value: object) -> int | None:
-    """The seed, given as an integer or as text without a sign, zeros or spaces in front; None for anything else.
+    """Return the seed from an integer, or from text without a sign, leading zeros or spaces; None for anything else.
 
-    A whole float below 2^53 counts as an integer: some JSON libraries write all numbers as doubles.
+    A whole float below 2^53 counts as an integer, because some JSON libraries write all numbers as doubles.
     """
     if isinstance(value, str) and re.fullmatch(SEED_PATTERN, value):
         value = int(value)
@@ -45,15 +45,15 @@ def read_seed(value: object) -> int | None:
 
 
 def exact_integer(value: float) -> int | float:
-    """The integer that a double holds exactly, as it does all below 2^53; otherwise the double."""
+    """Return an integer for a whole double up to 2^53, which is exact; otherwise the double."""
     return int(value) if abs(value) < EXACT_MAX and value.is_integer() else value
 
 
 def shuffled_deck(seed: int) -> list[int]:
-    """The 52 card ids in the order of dealing: a forward Fisher-Yates shuffle, several indices to one random number."""
+    """The 52 card ids in the order of dealing: a forward Fisher-Yates shuffle, with several indices a random number."""
     words = _random_words(_key(seed))
     deck = list(range(CARDS))
-    chunk, left = 0, 0  # a random number, and how many more indices it is good for
+    chunk, left = 0, 0  # a random number, and the number of indices that it still yields
     for i in range(1, CARDS):
         if not left:
             bound, left = _chunk_bound(i + 1)
@@ -74,7 +74,7 @@ def _chunk_bound(n: int) -> tuple[int, int]:
 
 
 def _below(bound: int, words: Iterator[int]) -> int:
-    """A number below `bound` by Canon's method: one word, and a second one only where it could change the result."""
+    """A number below `bound` by Canon's method: from one word, and a second one only if it could change the result."""
     high, low = divmod(next(words) * bound, 2**32)
     if low > 2**32 - bound and low + (next(words) * bound >> 32) >= 2**32:
         high += 1
@@ -82,7 +82,7 @@ def _below(bound: int, words: Iterator[int]) -> int:
 
 
 def _key(seed: int) -> list[int]:
-    """The eight words of the ChaCha key: output of a PCG32 that starts at the seed."""
+    """The eight words of the ChaCha key: the output of a PCG32 that starts at the seed."""
     key = []
     for _ in range(8):
         seed = (seed * 6364136223846793005 + 11634580027462260723) % 2**64
@@ -103,7 +103,7 @@ def _random_words(key: list[int]) -> Iterator[int]:
 
 
 def _quarter_round(state: list[int], a: int, b: int, c: int, d: int) -> None:
-    """RFC 8439 §2.1."""
+    """The quarter round of RFC 8439 §2.1."""
     for to, add, mix, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
         state[to] = (state[to] + state[add]) & _U32
         mixed = state[mix] ^ state[to]

@@ -18,7 +18,7 @@ _WIDTH = 5
 
 
 def card_name(card: int) -> str:
-    """`10♥` for id 35; dots for a card that lies face down."""
+    """The name of a card, such as `10♥` for id 35; dots for a face-down card."""
     if card >= FACE_DOWN:
         return _HIDDEN
     suit, rank = divmod(card, SUIT_CARDS)
@@ -26,7 +26,7 @@ def card_name(card: int) -> str:
 
 
 def draw_board(board: Board) -> str:
-    """A board as text: stock and waste, the foundations, and the columns under their names; waste bottom to top."""
+    """A board as text: stock and waste (bottom to top), the foundations, and the columns under their names."""
     tops = " ".join(card_name(board[pile][-1]) if board[pile] else _NONE for pile in FOUNDATIONS)
     waste = " ".join(map(card_name, board[WASTE])) or _NONE
     lines = [f"foundations {tops}", f"stock {len(board[STOCK])}, waste {waste}"]
@@ -37,9 +37,9 @@ def draw_board(board: Board) -> str:
 
 
 def draw_game(recording: Recording, ruleset_name: str | None, undo_places: Sequence[int]) -> Iterator[str]:
-    """The deal and the board after each step, as far as the moves are legal.
+    """Yield the deal, and the board after each step up to the first illegal move.
 
-    Undos happen before the recorded moves of these places; without a ruleset, the preferred one counts.
+    `undo_places` has the recorded move that follows each undo. Without a ruleset, the preferred one applies.
     """
     ruleset = next((ruleset for ruleset in RULESETS if ruleset.name == ruleset_name), RULESETS[0])
     game = Game(deal(recording.seed), ruleset, draw=recording.draw, zen=recording.is_zen)

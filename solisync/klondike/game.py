@@ -1,4 +1,4 @@
-"""A game in play: a board with its score, and the moves that can be undone."""
+"""A running game: a board with its score, and the moves that can be undone."""
 
 from collections import deque
 from typing import NamedTuple
@@ -16,9 +16,9 @@ class _Before(NamedTuple):
 
 
 class Game:
-    """One game from a board on. `zen` scores nothing; a game that does not allow `undo` refuses it.
+    """A game that starts at a board. With `zen` it scores nothing; without `undo` it refuses undos.
 
-    `turns` counts how often the waste was turned over: an undo leaves it as it is, like the game itself.
+    `turns` counts the turns of the waste. As in the players' game, an undo doesn't change that number.
     """
 
     def __init__(self, board: Board, ruleset: Ruleset, *, draw: int, zen: bool = False, undo: bool = True) -> None:
@@ -33,7 +33,7 @@ class Game:
         self._history: deque[_Before] = deque(maxlen=UNDO_DEPTH if undo else 0)
 
     def play(self, move: Move) -> Played | None:
-        """Make a move; a refused one gives None and changes nothing."""
+        """Make a move; return None and change nothing if the move is refused."""
         played = None if self.won else play(self.board, move, self._draw, lenient=self.ruleset.lenient)
         if played is None:
             return None
@@ -49,7 +49,7 @@ class Game:
         return played
 
     def undo(self) -> bool:
-        """Take the last move back; False if there is none to take back, and after the win."""
+        """Undo the last move; return False if there is none, or the game is won."""
         if self.won or not self._history:
             return False
         self.board, score, self.moves = self._history.pop()

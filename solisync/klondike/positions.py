@@ -1,6 +1,6 @@
 """The boards that the moves of a recording lead to.
 
-A *place* is an index into the moves of the recording; their number is its end.
+A *place* is an index of the recorded moves; the number of moves is the end of the recording.
 """
 
 from collections.abc import Sequence
@@ -23,38 +23,38 @@ from .rules import (
 
 
 class Position:
-    """A board, and what the search for undos asks about it. Equal boards are the same position."""
+    """A board, with facts for the search for undos. Equal boards are the same position."""
 
     __slots__ = ("away", "board", "deadline", "face_down", "is_won", "steps", "undealt")
 
     def __init__(self, board: Board, deadline: int) -> None:
         self.board = board
         self.deadline = deadline
-        """The last place from which on the recording moves enough cards to win; -1 if there is none."""
+        """The last place after which the recording still moves enough cards to win, or -1 if there is none."""
         self.is_won = is_won(board)
         self.away = SUIT_CARDS * len(FOUNDATIONS) - sum(len(board[pile]) for pile in FOUNDATIONS)
-        """How many cards are not on a foundation."""
+        """The number of cards that aren't on a foundation."""
         self.undealt = len(board[STOCK]) + len(board[WASTE])
-        """How many cards are in stock and waste."""
+        """The number of cards in stock and waste."""
         self.face_down = sum(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
-        """How many cards of the columns lie face down."""
+        """The number of face-down cards in the columns."""
         self.steps: dict[int, Transition | None] = {}
 
 
 class Transition(NamedTuple):
-    """What a move makes of a position."""
+    """The result of a move: the next position, and an event."""
 
     position: Position
     event: MoveEvent
 
 
 class Positions:
-    """The positions of a recording, from the first one on."""
+    """The positions of a recording, from the first one."""
 
     def __init__(self, first: Board, moves: Sequence[Move], *, draw: int, lenient: bool) -> None:
         kinds: dict[Move, int] = {}
         self.kinds = [kinds.setdefault(move, len(kinds)) for move in moves]
-        """For each place, which of the different moves is recorded there."""
+        """For each place, the index of its move among the different moves."""
         self.moves = list(kinds)
         """The different moves."""
         self.end = len(moves)
@@ -65,7 +65,7 @@ class Positions:
         self.first = self._at(first)
 
     def step(self, position: Position, place: int) -> Transition | None:
-        """Make the move that is recorded at a place; None if it is refused."""
+        """Make the move that is recorded at a place; return None if it is refused."""
         steps, kind = position.steps, self.kinds[place]
         if kind not in steps:
             played = play(position.board, self.moves[kind], self.draw, lenient=self._lenient)
@@ -86,9 +86,9 @@ class Positions:
 
 
 def _last_places(moves: Sequence[Move]) -> list[list[int]]:
-    """For each pile and number of cards, the last place from which on so many go to it (a foundation) or leave it.
+    """For each pile and number, the last place after which that many cards go to it (a foundation) or leave it.
 
-    -1 where the whole recording doesn't move so many. Stock and waste count as one pile.
+    The place is -1 if the recording never moves that many. Stock and waste count as one pile.
     """
     last = [[len(moves)] for _ in range(WASTE + 1)]
     for place in reversed(range(len(moves))):

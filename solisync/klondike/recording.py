@@ -1,4 +1,4 @@
-"""A replay as uploaded: JSON text that may hold anything, read into a `Recording`, or refused as unreadable."""
+"""Reading an uploaded replay: arbitrary JSON text becomes a `Recording`, or is refused as unreadable."""
 
 import json
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ DRAW_MODES = ("DrawOne", "DrawThree")
 
 
 class Reason(StrEnum):
-    """Why a replay is not verified; `docs/verification.md "Verdicts"` explains each."""
+    """The reason why a replay isn't verified; docs/verification.md "Verdicts" explains each."""
 
     NO_SEED = "no_seed"
     NO_MOVES = "no_moves"
@@ -33,7 +33,7 @@ class Reason(StrEnum):
 
 
 class UnreadableError(ValueError):
-    """A replay that is not in the shape in which clients write them; `reason` is NO_SEED, NO_MOVES or SHAPE."""
+    """The replay isn't in the form that clients write; `reason` is NO_SEED, NO_MOVES or SHAPE."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)
@@ -42,26 +42,26 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A game as its client recorded it: all accepted moves, those that were undone later included."""
+    """A game as its client recorded it: all accepted moves, including those that were undone later."""
 
     seed: int
     draw_mode: str
     mode: str
     """One of MODES."""
     final_score: int | None
-    """The score that is claimed, without the time bonus; None if it is not a whole number."""
+    """The claimed score without the time bonus, or None if it isn't a whole number."""
     moves: tuple[Move, ...]
     undo_places: tuple[int, ...] = ()
-    """Where the client says that moves were undone: for each undo, the index of the recorded move that came next."""
+    """The undos that the client reports: for each, the index of the recorded move that came next."""
 
     @property
     def seed_may_be_rounded(self) -> bool:
-        """Whether the seed is one of those that a client whose numbers are doubles makes of larger seeds."""
+        """Whether the seed may be a rounded one, from a client whose numbers are doubles."""
         return self.seed > EXACT_MAX and int(float(self.seed)) == self.seed
 
     @property
     def draw(self) -> int:
-        """How many cards a click on the stock deals."""
+        """The number of cards that a click on the stock deals."""
         return 3 if self.draw_mode == "DrawThree" else 1
 
     @property
@@ -78,7 +78,7 @@ class Recording:
 class Pile(Struct, frozen=True, forbid_unknown_fields=True):
     """A foundation or a column, counted from 0, from the left."""
 
-    # one of both: the schema says so, and `_pile` checks it
+    # Exactly one of the two: the schema documents that, and `_pile` checks it.
     foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
     tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
 
@@ -100,7 +100,7 @@ class CardsMoved(Struct, frozen=True, forbid_unknown_fields=True):
     cards: Cards = field(name="Move")
 
 
-# clients of schema version 1 wrote "Draw" and "Recycle" for the two things that a click on the stock does
+# Clients of schema version 1 wrote "Draw" and "Recycle" for the two effects of a click on the stock.
 RecordedMove = Literal["StockClick", "Draw", "Recycle"] | CardsMoved
 
 
@@ -116,9 +116,9 @@ class _Replay(Struct, frozen=True, kw_only=True):
 
 
 def read_recording(body: bytes) -> Recording:
-    """Read an uploaded replay; raises UnreadableError, and nothing else whatever the bytes are.
+    """Read an uploaded replay; raise UnreadableError, and no other error, for any other bytes.
 
-    The standard library's decoder is used, because msgspec's refuses a body with half of a surrogate pair anywhere.
+    This uses the standard library's decoder, because msgspec's refuses any body with half of a surrogate pair.
     """
     try:
         fields = json.loads(body.decode("utf-8"), parse_int=_integer, parse_float=_float, parse_constant=_refuse)
@@ -132,7 +132,7 @@ def read_recording(body: bytes) -> Recording:
     if not fields.get("moves"):
         raise UnreadableError(Reason.NO_MOVES)
     try:
-        # only the fields that are known: a key with half of a surrogate pair can't be converted
+        # Only known fields, because a key with half of a surrogate pair can't be converted.
         known = {name: fields[name] for name in _Replay.__struct_fields__ if name in fields}
         replay = msgspec.convert(known, type=_Replay)
         moves = tuple(map(_move, replay.moves))
@@ -149,7 +149,7 @@ def read_recording(body: bytes) -> Recording:
 
 
 def _with_undo_places(recording: Recording, places: object) -> Recording:
-    """The recording with the places that the client gave; without any where they are no such list."""
+    """The recording with the client's places of undos, or without any if `places` isn't a valid list."""
     if not isinstance(places, list) or not recording.allows_undo or len(places) > len(recording.moves):
         return recording
     if not all(type(place) is int and 0 <= place < len(recording.moves) for place in places):
@@ -158,7 +158,7 @@ def _with_undo_places(recording: Recording, places: object) -> Recording:
 
 
 def _integer(digits: str) -> int | float:
-    # Python refuses to make an integer of more than 4,300 digits, and takes its time for a little fewer
+    # Python refuses to make an integer of more than 4,300 digits, and is slow with slightly fewer.
     return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
 
 
@@ -182,7 +182,7 @@ def _move(recorded: str | CardsMoved) -> Move:
 
 
 def _pile(place: str | Pile) -> int:
-    """The index of a pile in a board; raises ValueError for an object that names no pile, or two."""
+    """Return the index of a pile in a board; raise ValueError for an object that names no pile, or two."""
     if isinstance(place, str):
         return STOCK if place == "Stock" else WASTE
     foundation, tableau = place.foundation, place.tableau

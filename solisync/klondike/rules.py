@@ -1,10 +1,10 @@
-"""The rules of Klondike as the game plays it: boards, moves, and what a move makes of a board."""
+"""The rules of Klondike: boards, moves, and the board after a move."""
 
 from enum import IntEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-FACE_DOWN = 64  # added to the id of a card that lies face down in a column
+FACE_DOWN = 64  # added to the id of a face-down card in a column
 
 FOUNDATIONS = range(4)
 COLUMNS = range(4, 11)
@@ -15,24 +15,24 @@ SUIT_CARDS = 13
 STOCK_CARDS = 24
 
 Board = tuple[bytes, ...]
-"""The 13 piles in the order of PILE_NAMES, each bottom to top; cards of the stock do not carry FACE_DOWN."""
+"""The 13 piles in the order of PILE_NAMES, each from bottom to top; cards of the stock have no FACE_DOWN."""
 
 
 class Move(NamedTuple):
-    """What a player does: so many cards from the top of one pile to another (indices into a board), or STOCK_CLICK."""
+    """A player's move: a number of cards from the top of one pile to another (indices of a board), or STOCK_CLICK."""
 
     source: int
     target: int
     size: int
 
 
-# A click on the stock: draws, or turns the waste over when the stock is empty. No pair of piles stands for it, because
-# a recorded move from stock to waste is something else, and never legal.
+# A click on the stock draws cards, or turns the waste over if the stock is empty. It isn't represented by a pair of
+# piles, because a recorded move from stock to waste is a different move, and never legal.
 STOCK_CLICK = Move(-1, -1, 0)
 
 
 class MoveEvent(IntEnum):
-    """What else happened when a move was made."""
+    """A side effect of a move."""
 
     NONE = 0
     CARD_TURNED_UP = 1  # in the column that the cards were taken from
@@ -40,7 +40,7 @@ class MoveEvent(IntEnum):
 
 
 class Played(NamedTuple):
-    """An accepted move: the board after it."""
+    """The result of an accepted move: the board and the event."""
 
     board: Board
     event: MoveEvent
@@ -60,9 +60,9 @@ _DESCENDING = frozenset(
 
 
 def play(board: Board, move: Move, draw: int, *, lenient: bool) -> Played | None:
-    """Make a move; None if it is refused. `draw` is the number of cards that a click on the stock deals, 1 or 3.
+    """Make a move; return None if it is refused. `draw` is the number of cards that a click on the stock deals, 1 or 3.
 
-    `lenient` allows what only ruleset 2026-05-01 did: an ace from foundation to foundation, a run from the waste.
+    `lenient` allows two moves of ruleset 2026-05-01: an ace from foundation to foundation, and a run from the waste.
     """
     if move is STOCK_CLICK:
         return _click(board, draw)
@@ -124,7 +124,7 @@ def _builds(foundation: bytes, card: int) -> bool:
 
 
 def _fits(column: bytes, cards: bytes) -> bool:
-    """Whether a column takes these cards, a run of face-up ones: its last card is always face up."""
+    """Whether a column takes these cards, a face-up run; the last card of a column is always face up."""
     if column:
         cards = column[-1:] + cards
     elif cards[0] % SUIT_CARDS != SUIT_CARDS - 1 or cards[0] >= FACE_DOWN:

@@ -1,4 +1,4 @@
-"""What a move scores under each ruleset. A score never falls below 0; in mode Zen it is always 0."""
+"""The points of moves under each ruleset. A score never falls below 0; in mode Zen it is always 0."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ STEP = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruleset:
-    """The rules and points of the game from one release on, named by its date."""
+    """The rules and points of the game since a release, named by the date of the release."""
 
     name: str
     lenient: bool
@@ -21,10 +21,10 @@ class Ruleset:
     foundation_to_column: int
     card_turned_up: int
     fines: dict[int, tuple[int, int]]
-    """Cards drawn at a time → how often the waste is turned over for nothing, and the fine for each further time."""
+    """For each number of drawn cards: the free turns of the waste, and the fine for each further turn."""
 
     def points(self, move: Move, event: MoveEvent) -> int:
-        """What an accepted move adds to the score, apart from a fine."""
+        """The points of an accepted move, without a fine."""
         if move == STOCK_CLICK:
             return 0
         points = self.card_turned_up if event is MoveEvent.CARD_TURNED_UP else 0
@@ -37,7 +37,7 @@ class Ruleset:
         return points
 
     def fine(self, draw: int, turns: int) -> int:
-        """What turning the waste over for the `turns`-th time costs, as a number of points to add."""
+        """The points for turning the waste over for the `turns`-th time: 0 or less."""
         free, fine = self.fines[draw]
         return -fine if turns > free else 0
 
@@ -57,4 +57,4 @@ MAY_1 = Ruleset(
     fines={1: (0, 0), 3: (0, 0)},
 )
 PREFERRED, OLDER = RULESETS = (MAY_19, MAY_1)
-"""The preferred ruleset names a game wherever it explains it, and it alone is ranked ."""
+"""If both rulesets fit a game, the verdict names the preferred one. Only games under that one are ranked."""

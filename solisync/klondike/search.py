@@ -1,13 +1,12 @@
-"""The search for undos: which of the recorded moves were undone, so that the others are a won game with that score.
+"""The search for undos: find the recorded moves that were undone, so that the others win with the claimed score.
 
-Clients record neither an undo nor that a move was undone. So each recorded move was either *kept*, or undone at some
-time, and all undone ones are out of the way when a kept one is made. What was undone therefore consists of branches
-(branches.py) off the positions of the game that was kept, and there are as many undos as moves in them. An undo gives
-back the score before the undone move, less a penalty: a branch costs one penalty, whatever happened inside. Turns of
-the waste stay counted. docs/verification.md "How undos are found" says more.
+Clients record neither undos nor which moves were undone. So each recorded move was either *kept*, or undone before the
+next kept move. The undone moves therefore form branches (branches.py) off the positions of the kept game, and there are
+as many undos as moves in branches. An undo restores the score before the undone move, less a penalty, so a branch costs
+one penalty in all. Undone turns of the waste still count. See docs/verification.md "How undos are found".
 
-The search goes by the number of undos, fewest first, and for each number through the recording, place by place.
-Nothing is left out that could lead to the claimed score: when nothing is left to try, there is no explanation.
+The search tries numbers of undos, fewest first, and for each number goes through the recording place by place. It
+leaves out nothing that could lead to the claimed score: if it finds nothing, there is no explanation.
 """
 
 from collections import defaultdict
@@ -21,18 +20,18 @@ from .rules import COLUMNS, FOUNDATIONS, WASTE, Board, MoveEvent
 from .scoring import CARD_HOME, UNDO_PENALTY, WASTE_TO_COLUMN, Ruleset
 
 STEPS = 6_000_000
-"""Some ten seconds' worth, and less than 200 MiB."""
+"""These take about ten seconds, and less than 200 MiB."""
 
 _STEPS_BETWEEN_QUESTIONS = 2_000
 
 History = tuple["History", int, Position, int, int | None] | None
-"""The branches behind a standing: those before, and of the last one start, first position, end and inner turns."""
+"""The branches that led to a standing: the earlier ones, and the last one's start, first position, end, inner turns."""
 
 Standing = tuple[int, int]
-"""How a game stands: turns of the waste (up to those that are free), score."""
+"""The state of a game beside its board: turns of the waste (at most the free ones), and the score."""
 
 Standings = dict[Standing, History]
-"""All ways to stand at one place with one position after one number of undos; for each, one history."""
+"""All standings at a place with a position after a number of undos, each with one of its histories."""
 
 
 class OutOfBudgetError(Exception):
@@ -40,10 +39,10 @@ class OutOfBudgetError(Exception):
 
 
 class Budget:
-    """Counts the steps of searches, and asks `used` every 2,000 steps, a few milliseconds, which share is used up.
+    """Counts the steps of searches, and calls `used` every 2,000 steps, which take a few milliseconds.
 
-    `used` can look at a clock, or at memory, and gives 1 or more when all of it is used up; other work can be done
-    inside of it. A search may use what is left up to `share`, which its caller sets, of the steps as of the rest.
+    `used` returns the used share of a resource such as time or memory, at least 1 if all is used; it may also do other
+    work. A search must end when it has used `share`, which its caller sets, of the steps or of that resource.
     """
 
     def __init__(self, *, steps: int = STEPS, used: Callable[[], float] = lambda: 0.0) -> None:
@@ -54,7 +53,7 @@ class Budget:
         self._used = used
 
     def spend(self, steps: int) -> None:
-        """Count some steps; raises OutOfBudgetError if the share is used up."""
+        """Count steps; raise OutOfBudgetError if the share is used up."""
         self._spent += steps
         if self._spent < self._question:
             return
@@ -64,7 +63,7 @@ class Budget:
 
 
 class _Scale:
-    """What the ruleset gives and takes in the recording."""
+    """The points and penalties of the ruleset, for the moves of the recording."""
 
     def __init__(self, ruleset: Ruleset, recording: Recording, positions: Positions) -> None:
         self._card_turned_up = ruleset.card_turned_up
@@ -79,7 +78,7 @@ class _Scale:
         self._from_waste = _still_to_come(move.source == WASTE and move.target in COLUMNS for move in backwards)
 
     def most_to_come(self, position: Position, place: int) -> int:
-        """What the rest of the game can score at most: each card goes home, leaves the waste and is turned up once."""
+        """The most points of the rest of the game: each card goes home, leaves the waste and is turned up once."""
         return self._factor * (
             CARD_HOME * (position.away + self._from_foundation[place])
             + WASTE_TO_COLUMN * min(position.undealt, self._from_waste[place])
@@ -88,12 +87,12 @@ class _Scale:
 
 
 def _still_to_come(backwards: Iterable[bool]) -> list[int]:
-    """For each place, of how many moves from there on this is true."""
+    """For each place, the number of moves from there on for which the condition is true."""
     return [*accumulate(backwards, initial=0)][::-1]
 
 
 class _Branch:
-    """A branch off a position: where it starts, its first move, and how games stand that come back from it.
+    """A branch off a position: its start, its first move, and the standings of games after it.
 
     Fast path: what a branch costs is worked out once, not at each of its ends, a quarter less time for branches many
     moves deep, see docs/performance.md.
@@ -105,24 +104,24 @@ class _Branch:
         self.start = start
         self.first = first
         self.reach = start + 1
-        """An end that the branch can have; it may also last longer."""
+        """An end that the branch can have; there may be later ones."""
         self.settled: list[Standing] = []
-        """The standings that are the same however often the waste is turned over inside of the branch."""
+        """The standings that don't depend on the turns of the waste within the branch."""
         self.histories: list[History] = []
         """For each of the settled standings, the branches before this one."""
         self.unsettled: list[tuple[Standing, History]] = []
-        """The other standings, as they are behind the first move, with the branches before this one."""
+        """The other standings, as after the first move, with the branches before this one."""
 
 
 Ways = dict[Position, Standings]
 OpenBranches = dict[int, dict[Position, list[_Branch]]]
-"""Branches by the place that they have come to and the position that they are off."""
+"""Branches by the place that they have reached, and by the position that they are off."""
 
 
 class Search:
-    """The search for the undos of one recording under one ruleset; the game began with the board `first`.
+    """The search for the undos of a recording under a ruleset; the game began with the board `first`.
 
-    The recording must claim a whole number of points. `spend` is called with the work done, and may raise to stop it.
+    The recording must claim a whole score. `spend` is called with the amount of work done, and may raise to stop it.
     """
 
     def __init__(self, recording: Recording, first: Board, ruleset: Ruleset, spend: Callable[[int], None]) -> None:
@@ -135,9 +134,9 @@ class Search:
         self._spend = spend
 
     def run(self) -> tuple[int, ...] | None:
-        """The fewest undos that explain the recording: for each, the move before which it happened; None without any.
+        """Return the fewest undos that explain the recording, each as the move that followed it, or None.
 
-        Raises OutOfBudgetError when there may be an explanation all the same, and whatever `spend` raises.
+        Raises OutOfBudgetError if the search was incomplete, and any error of `spend`.
         """
         first = self._positions.first
         if first.deadline < 0:
@@ -156,10 +155,10 @@ class Search:
         return None
 
     def _pass(self, ways: Ways, branches: OpenBranches) -> tuple[Ways, OpenBranches]:
-        """Go through the recording with one number of undos.
+        """Go through the recording with a fixed number of undos.
 
-        `ways` are those at the first place and `branches` those that end at each place. Returns the ways to win, and
-        the branches that end one place later, with one undo more.
+        `ways` are the ways at the first place, `branches` the branches that can end at each place. Returns the ways to
+        win, and the branches that can end one place later, with one more undo.
         """
         longer: OpenBranches = defaultdict(dict)
         for place in range(min(branches), self._positions.end):
@@ -173,7 +172,7 @@ class Search:
         return ways, longer
 
     def _return(self, position: Position, branches: list[_Branch], place: int, ways: Ways) -> None:
-        """Undo what is left of branches off a position."""
+        """Undo the remaining moves of branches off a position."""
         least = self._claimed - self._scale.most_to_come(position, place)
         free_turns = self._scale.free_turns
         arrived = ways.get(position, {})
@@ -192,13 +191,13 @@ class Search:
             ways[position] = arrived
 
     def _lasts(self, branch: _Branch, place: int) -> bool:
-        """Whether a branch can go on with the move at a place."""
+        """Whether a branch can continue with the move at a place."""
         if branch.reach <= place:
             branch.reach = self._branches.reach(branch.start, branch.first.position, place)
         return branch.reach > place
 
     def _move(self, ways: Ways, place: int, longer: OpenBranches) -> Ways:
-        """Make the move at a place, in each way: to keep it, and to begin a branch with it."""
+        """Make the move at a place in all ways: as a kept move, and as the first move of a branch."""
         kept: Ways = {}
         for position, standings in ways.items():
             self._spend(len(standings))
@@ -213,14 +212,14 @@ class Search:
         return kept
 
     def _branch(self, standings: Standings, place: int, step: Transition) -> _Branch:
-        """The branch that begins with a move, for games that stand so before it."""
+        """The branch that begins with a move, for games with these standings before it."""
         branch = _Branch(place, step)
         turned_over = step.event is MoveEvent.WASTE_TURNED_OVER
         scale = self._scale
         for (turns, score), history in standings.items():
             turns = min(turns + turned_over, scale.free_turns)
             standing = (turns, max(0, score - scale.penalty))
-            standing = self._standings.setdefault(standing, standing)  # or equal ones take most of the memory
+            standing = self._standings.setdefault(standing, standing)  # equal standings would take most of the memory
             if turns == scale.free_turns:
                 branch.settled.append(standing)
                 branch.histories.append(history)
@@ -252,7 +251,7 @@ class Search:
             history, start, after, end, turns = history
             depths |= self._branches.depths(start, after, end, turns)
         places: list[int] = []
-        undoable = 0  # how many moves of a branch are made and not undone
+        undoable = 0  # the moves of a branch that are made and not yet undone
         for place in range(self._positions.end):
             depth = depths.get(place, 0)
             places += [place] * (undoable - depth)

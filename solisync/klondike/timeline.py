@@ -1,4 +1,4 @@
-"""The timeline of a verified replay: the deal and every step, so that playing it back needs no rules."""
+"""The timeline of a verified replay: the deal and every step, so that playback needs no rules."""
 
 from collections import Counter
 from typing import Literal
@@ -14,7 +14,7 @@ from .scoring import RULESETS
 from .verdict import Verdict
 
 STEPS_MAX = 2_000
-"""There is no timeline of more steps."""
+"""Games with more steps have no timeline."""
 
 
 class Deal(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
-    """The timeline of a replay as JSON, given the verdict on it; None unless that is verified, or over STEPS_MAX steps.
+    """Return the timeline of a replay as JSON, or None if it isn't verified or has over STEPS_MAX steps.
 
     Raises ValueError if the verdict is on another replay.
     """

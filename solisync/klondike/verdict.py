@@ -1,4 +1,4 @@
-"""The verdict on an uploaded replay. docs/verification.md "Verdicts" says what it means, and what it doesn't."""
+"""The verdict on an uploaded replay. docs/verification.md "Verdicts" explains what it proves, and what it doesn't."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from .scoring import OLDER, PREFERRED, RULESETS, STEP, Ruleset
 from .search import STEPS, Budget, OutOfBudgetError, Search
 
 ENGINE_VERSION = 3
-"""Goes up with every change after which a replay may get another verdict."""
+"""Incremented by every change that may change a verdict."""
 
 MOVES_MAX = 20_000
-"""No game comes near it; a longer recording is left undecided."""
+"""Longer recordings stay undecided; games are far shorter."""
 
 PREFERRED_SHARE = 0.8
-"""How much of a budget the search under the preferred ruleset may use; the rest is for the older one, mostly enough."""
+"""The share of a budget for the search under the preferred ruleset; the rest usually suffices for the older one."""
 
 _CLOSEST_LAST = (Reason.ILLEGAL_MOVE, Reason.NOT_WON, Reason.SCORE)
 
 
 class Status(StrEnum):
-    """What is known of a replay."""
+    """The status of a replay."""
 
     PENDING = "pending"
     VERIFIED = "verified"
@@ -36,24 +36,24 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a check found out. `ruleset`, `undos`, `score` and `moves` are None unless the status is VERIFIED."""
+    """The result of a check. `ruleset`, `undos`, `score` and `moves` are None unless the status is VERIFIED."""
 
     status: Status
     reason: Reason | None = None
     ruleset: str | None = None
     undos: int | None = None
-    """The fewest undos with which the recorded moves are a won game with the claimed score under that ruleset."""
+    """The fewest undos with which the recorded moves win with the claimed score under that ruleset."""
     score: int | None = None
     moves: int | None = None
-    """How many moves are recorded, those that were undone included."""
+    """The number of recorded moves, including undone ones."""
     undo_places: tuple[int, ...] = ()
-    """For each undo, the index of the recorded move before which it happened, ascending."""
+    """For each undo, the index of the recorded move that followed it, ascending."""
 
 
 def check_literally(body: bytes) -> Verdict:
-    """Play an uploaded replay move by move, in milliseconds; PENDING if only a search for undos can tell.
+    """Play an uploaded replay move by move, in milliseconds; PENDING if only a search for undos can decide.
 
-    Never raises, whatever the bytes are.
+    This never raises, for any bytes.
     """
     try:
         recording = read_recording(body)
@@ -65,9 +65,9 @@ def check_literally(body: bytes) -> Verdict:
 def check(body: bytes, *, used: Callable[[], float] = lambda: 0.0, steps: int = STEPS) -> Verdict:
     """Check an uploaded replay: literally, then by searches for undos; never PENDING.
 
-    Every few milliseconds `used` is asked which share of its caller's time is used up, 1 or more for all of it. The
-    searches take at most so many `steps`, some 600,000 a second. When they may not go on, or run out of memory, the
-    verdict is UNDECIDED. Raises only what `used` raises.
+    Every few milliseconds, `used` must return the used share of the caller's time, at least 1 if all is used. The
+    searches take at most `steps` steps, about 600,000 a second. If time, steps or memory run out, the verdict is
+    UNDECIDED. Raises only errors of `used`.
     """
     try:
         recording = read_recording(body)
@@ -94,11 +94,11 @@ def _search(recording: Recording, budget: Budget) -> Verdict:
         budget.share = 1.0 if ruleset is rulesets[-1] else PREFERRED_SHARE
         try:
             found = Search(recording, first, ruleset, budget.spend).run()
-        except (OutOfBudgetError, MemoryError):  # what one search has used is free for the next
+        except (OutOfBudgetError, MemoryError):  # the next search can use the freed memory
             verdict = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
             continue
         if found is not None:
-            # the plain game has the last word, so that no mistake of the search can verify anything
+            # The plain game decides, so that a bug in the search can't verify a replay.
             if _flaw(recording, first, ruleset, found):
                 return Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
             return _verified(recording, ruleset, found)
@@ -115,7 +115,7 @@ def _literal_verdict(recording: Recording) -> Verdict:
             flaw = _flaw(recording, first, ruleset, undo_places)
             if flaw is None:
                 if ruleset is OLDER and recording.allows_undo and PREFERRED in _rulesets(recording):
-                    return Verdict(status=Status.PENDING)  # with undos it may be a game of the preferred one
+                    return Verdict(status=Status.PENDING)  # with undos it may fit the preferred ruleset
                 return _verified(recording, ruleset, undo_places)
             flaws.append(flaw)
     if not _can_be_score(recording):
@@ -128,19 +128,19 @@ def _literal_verdict(recording: Recording) -> Verdict:
 
 
 def _told(recording: Recording) -> tuple[tuple[int, ...], ...]:
-    """The places of undos to try without a search: first those that the client gave, then none."""
+    """The places of undos to try without a search: first the client's, then none."""
     return (recording.undo_places, ()) if recording.undo_places else ((),)
 
 
 def _rulesets(recording: Recording) -> tuple[Ruleset, ...]:
-    """The rulesets to search under: each recorded move was accepted, and mode Zen scores the same in both."""
+    """The rulesets under which the recorded moves may have been accepted; one is enough for Zen, which never scores."""
     if any(map(needs_leniency, recording.moves)):
         return (OLDER,)
     return (PREFERRED,) if recording.is_zen else RULESETS
 
 
 def _blaming_seed(recording: Recording, verdict: Verdict) -> Verdict:
-    """The verdict, with another reason where the moves may be those of a deal whose seed was rounded."""
+    """The verdict, with another reason if the seed may have been rounded, so that the moves fit another deal."""
     if recording.seed_may_be_rounded and verdict.status in (Status.REFUTED, Status.UNDECIDED):
         return replace(verdict, reason=Reason.SEED_ROUNDED)
     return verdict
@@ -164,7 +164,7 @@ def _can_be_score(recording: Recording) -> bool:
 
 
 def _flaw(recording: Recording, first: Board, ruleset: Ruleset, undo_places: Sequence[int] = ()) -> Reason | None:
-    """What keeps a recording from being a won game with the claimed score, if undos were at these places; or None."""
+    """The reason why a recording with undos at these places isn't a won game with the claimed score, or None."""
     game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen, undo=recording.allows_undo)
     undos = Counter(undo_places)
     for place, move in enumerate(recording.moves):

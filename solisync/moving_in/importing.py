@@ -171,7 +171,7 @@ class Import:
         if self._directory is None:
             count = await self._original.read(_length, have)
             if count:
-                self._tally.warn("avatars", None, f"--avatars DIR would bring those that players have there: {count:,}")
+                self._tally.warn("avatars", None, f"use --avatars DIR to import the avatars from there: {count:,}")
             return
         async for batch in self._batches("avatars", have, AVATARS):
             images: list[Image] = []

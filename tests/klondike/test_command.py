@@ -34,7 +34,7 @@ def test_verdicts_and_exit_statuses(run):
         (0, "verified: won with ", LITERAL, ()),
         (0, "undos: 2)", UNDONE, ()),
         (1, "(score)", LITERAL | {"final_score": -5}, ()),
-        (3, "a search for undos can tell", UNDONE, ("--literally",)),
+        (3, "only a search for undos can decide", UNDONE, ("--literally",)),
         (3, "(budget)", UNDONE, ("--seconds", "0")),
         (4, "(shape)", b"[]", ()),
     ]

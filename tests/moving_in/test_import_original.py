@@ -361,7 +361,7 @@ async def test_a_name_that_somebody_has_here(server, bring, file):
         ("refused", "users", ANN, "another player is called ann here"),
         ("refused", "sync_state", ANN, theirs),
         ("refused", "leaderboard", ANN, theirs),
-        ("warning", "avatars", None, "--avatars DIR would bring those that players have there: 1"),
+        ("warning", "avatars", None, "use --avatars DIR to import the avatars from there: 1"),
         ("refused", "replays", there.replay(1)["id"], theirs),
         ("refused", "refresh_tokens", there.token(1)["jti"], theirs),
         ("refused", "analytics_events", there.event(1)["id"], theirs),
