@@ -49,7 +49,7 @@ async def join(server, client, token):
 
 @pytest.mark.parametrize("body", [None, {}, {"more": 1}], ids=str)
 async def test_guest_account_needs_no_form(server, body):
-    """The reply is a pair of tokens, and the profile has `guest`."""
+    """The reply is a pair of tokens, and the profile has `guest: true`."""
     guest = await begin(server, body=body)
     me = await guest.me()
     assert me["guest"] is True

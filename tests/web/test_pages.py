@@ -1,4 +1,4 @@
-"""Pages for players, as they are served (docs/pages.md); what they do in a browser is another matter."""
+"""Pages for players as they are served (docs/pages.md); other tests cover their behaviour in a browser."""
 
 import gzip
 import re
@@ -47,17 +47,17 @@ REPLAY = {
 
 
 async def upload(server, client, **fields):
-    """The id of a new replay of this player."""
+    """Return the id of a new replay of this player."""
     return await client.upload_replay(msgspec.json.encode(REPLAY | fields))
 
 
 async def share(server):
-    """The path of the page of a new replay."""
+    """Return the path of a new replay's page."""
     return f"/replays/{await upload(server, await server.player('Ann'))}"
 
 
 def check_page(answer, *, status=200):
-    """It is HTML with the policies of all pages, as caches may keep it; returns it parsed."""
+    """Check that a reply is HTML with the policies of all pages, cacheable as they are; return the parsed page."""
     assert answer.status == status
     assert answer.headers["cache-control"] == "no-cache"
     assert answer.headers["vary"] == "Accept-Encoding"
@@ -68,8 +68,8 @@ def check_page(answer, *, status=200):
 
 
 @pytest.mark.parametrize(("path", "name"), STATIC.items())
-async def test_a_page_says_what_it_is_and_has_its_script(server, path, name):
-    """Its title, its description, the same for previews of links, and of `/` and `/daily` the day."""
+async def test_page_has_title_description_and_script(server, path, name):
+    """Previews of links have the same title and description. The data of `/` and `/daily` has the day."""
     answer = await server.ask("GET", path)
     page = check_page(answer)
     assert page.title == page.named["og:title"] != ""
@@ -81,8 +81,8 @@ async def test_a_page_says_what_it_is_and_has_its_script(server, path, name):
     assert ("html", ("lang",)) in page.elements
 
 
-async def test_a_replay_is_in_its_page(server):
-    """Title and description say what a preview needs, and the data what the script needs, the seed as text."""
+async def test_page_of_a_replay_has_its_title_and_data(server):
+    """The title and the description suit previews. The data has the verdict, and the seed as text."""
     client = await server.player("Ann")
     replay_id = await upload(server, client, final_score=650.0)
     answer = await server.ask("GET", f"/replays/{replay_id}")
@@ -99,8 +99,8 @@ async def test_a_replay_is_in_its_page(server):
     assert 'src="/web/replay.js"' in answer.content.decode()
 
 
-async def test_an_unlisted_replay_asks_not_to_be_found(server):
-    """Its link works, and search engines are told to forget it; listed again, no more."""
+async def test_page_of_an_unlisted_replay_is_not_indexed(server):
+    """The link works with `noindex`, until the replay is listed again."""
     client = await server.player("Ann")
     replay_id = await upload(server, client)
     before = await server.ask("GET", f"/replays/{replay_id}")
@@ -113,8 +113,8 @@ async def test_an_unlisted_replay_asks_not_to_be_found(server):
     assert (await server.ask("GET", f"/replays/{replay_id}")).content == before.content
 
 
-async def test_a_page_shows_the_verdict_that_stands(server):
-    """A verdict makes another page of it, which caches ask for."""
+async def test_page_of_a_replay_shows_a_new_verdict(server):
+    """The page gets another tag, so caches fetch it again."""
     shared = await share(server)
     before = await server.ask("GET", shared)
     server.sql(
@@ -128,8 +128,8 @@ async def test_a_page_shows_the_verdict_that_stands(server):
     assert (verdict["status"], verdict["reason"]) == ("refuted", "illegal_move")
 
 
-async def test_a_day_is_in_its_page(server):
-    """The deal as text and the goal as the interface has them, of today and of any day before."""
+async def test_page_of_a_day_has_its_deal_and_goal(server):
+    """The deal is text, and the goal has the fields of the API. Past days have pages too."""
     page = check_page(await server.ask("GET", DAY))
     assert msgspec.json.decode(page.data) == {
         "date": "2026-04-26",
@@ -158,8 +158,8 @@ async def test_a_day_is_in_its_page(server):
         ("/players/a.b~c", "user_not_found"),
     ],
 )
-async def test_what_is_not_there_is_a_page_too(server, path, code):
-    """With the status and the code of an error, and nothing of the path in it; also for whoever has an ETag."""
+async def test_missing_page_is_an_html_error(server, path, code):
+    """The page has the status and the code, without anything of the path, even if the client has an ETag."""
     answer = await server.ask("GET", path)
     page = check_page(answer, status=404)
     assert answer.headers["error-code"] == code
@@ -176,8 +176,8 @@ async def test_what_is_not_there_is_a_page_too(server, path, code):
     "path",
     ["/nope", "/replays/", "/replays/a/b", "/daily/", "/account/", "//", "/index.html", "/web", "/web/", "/robots.txt"],
 )
-async def test_all_other_paths_are_json(server, path):
-    """A trailing slash makes another path, here too, and nothing is redirected."""
+async def test_other_paths_are_json(server, path):
+    """A path with a trailing slash is another path, and gets no redirect."""
     answer = await server.ask("GET", path)
     assert (answer.status, answer.json) == (404, {"error": "not found"})
     assert "location" not in answer.headers
@@ -185,15 +185,15 @@ async def test_all_other_paths_are_json(server, path):
 
 @pytest.mark.parametrize("path", [*STATIC, "/replays/x", DAY, "/web/style.css"])
 async def test_page_allows_get_and_head_alone(server, path):
-    """Also a page that isn't there."""
+    """A missing page does so too."""
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
         answer = await server.ask(method, path)
         assert (answer.status, answer.json) == (405, {"error": "method not allowed"})
         assert answer.headers["allow"] == "GET, HEAD"
 
 
-async def test_a_page_depends_on_its_path_and_what_is_stored_alone(server):
-    """Not on the query, cookies, tokens, Host, Accept or the language: so no cache can mix up anything."""
+async def test_page_depends_only_on_its_path_and_stored_data(server):
+    """Caches mix up nothing: query, cookies, tokens, Host, Accept and language change nothing."""
     shared = await share(server)
     client = await server.player("bob")
     variants = [
@@ -217,12 +217,12 @@ async def test_a_page_depends_on_its_path_and_what_is_stored_alone(server):
 
 
 def unvarying(answer):
-    """The headers but those that name the moment and the request."""
+    """Return the headers without the date and the request id."""
     return {name: value for name, value in answer.headers.items() if name not in ("date", "x-request-id")}
 
 
-async def test_a_page_leads_nowhere_else(server):
-    """No absolute link, no redirect, and every reference of a page is served."""
+async def test_page_has_no_links_to_other_sites(server):
+    """There is no absolute link or redirect, and the service serves every reference."""
     shared = await share(server)
     seen = set()
     for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}"):
@@ -242,8 +242,8 @@ async def test_a_page_leads_nowhere_else(server):
     "path", [*STATIC, DAY, "shared", "/web/style.css", "/web/home.js", "/web/icon.svg", "/api/docs"]
 )
 @pytest.mark.parametrize("coding", [None, "gzip"])
-async def test_whoever_has_it_is_not_sent_it_again(server, path, coding):
-    """The tag is made of the bytes that are sent; HEAD says the same."""
+async def test_client_that_has_the_page_gets_a_304(server, path, coding):
+    """The tag is a digest of the bytes that are sent. HEAD returns the same tag."""
     path = await share(server) if path == "shared" else path
     asked = {} if coding is None else {"Accept-Encoding": coding}
     head = await ask(server, "HEAD", path, None, asked)
@@ -258,7 +258,7 @@ async def test_whoever_has_it_is_not_sent_it_again(server, path, coding):
 
 
 async def ask(server, method, path, body, headers):
-    """One request as it is given, and its answer as it comes: treq asks for gzip, and unpacks it."""
+    """Send a request exactly as given, and return the raw reply: treq asks for gzip and unpacks it."""
     connection = Connection(server.port)
     try:
         return await deferToThread(connection.ask, method, path, body, headers=headers)
@@ -266,8 +266,8 @@ async def ask(server, method, path, body, headers):
         connection.close()
 
 
-async def test_pages_and_files_are_compressed_for_those_who_take_it(server):
-    """The same bytes either way, and never more of them."""
+async def test_pages_and_files_are_compressed_on_request(server):
+    """The content is the same, and no reply is larger than uncompressed."""
     shared = await share(server)
     files = ("/web/style.css", "/web/replay.js", "/web/icon.svg", "/api/docs", "/api/docs/swagger-ui.js")
     for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}", *files):
@@ -308,13 +308,13 @@ async def test_pages_and_files_are_compressed_for_those_who_take_it(server):
         ("gzip," * ACCEPT_MAX, False),
     ],
 )
-def test_who_takes_gzip_says_so(header, takes):
-    """RFC 9110 §12.5.3."""
+def test_accept_encoding_decides_about_gzip(header, takes):
+    """RFC 9110 §12.5.3 has the rules."""
     assert takes_gzip(header) is takes
 
 
 async def test_files_have_their_types(server):
-    """Every file of solisync/static/players/web is served, and is kept by caches as long as they ask."""
+    """The service serves every file of solisync/static/players/web; caches keep them but ask each time."""
     types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
     files = sorted(file for file in (PLAYERS_FILES / "web").iterdir())
     assert len(files) > 5
@@ -328,7 +328,7 @@ async def test_files_have_their_types(server):
 
 
 async def test_scripts_are_served_without_comments(server):
-    """In the lines in which they are in the files; texts that look like comments stay."""
+    """Line numbers stay the same. Texts that look like comments stay too."""
     script = """// @ts-check
 /** What it
  * does. @type {number} */
@@ -355,8 +355,8 @@ if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
         assert len(served.splitlines()) == len(file.read_text("utf-8").splitlines())
 
 
-async def test_styles_are_served_with_those_that_they_import(server):
-    """In one file, so that a page asks once."""
+async def test_style_sheets_are_served_with_their_imports(server):
+    """A page then loads one file."""
     board = (PLAYERS_FILES / "web" / "board.css").read_text("utf-8")
     for name in ("play.css", "replay.css"):
         served = (await server.ask("GET", f"/web/{name}")).content.decode()
@@ -365,14 +365,13 @@ async def test_styles_are_served_with_those_that_they_import(server):
 
 
 @pytest.mark.parametrize("name", ["nope.js", "..", "../layout.html", "%2e%2e%2flayout.html", "home.js/", "layout.html"])
-async def test_there_are_no_other_files(server, name):
-    """No file of the machine can be had by this way."""
+async def test_page_paths_serve_no_other_file(server, name):
     answer = await server.ask("GET", f"/web/{name}")
     assert (answer.status, answer.json) == (404, {"error": "not found"})
 
 
-async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
-    """That of a replay, a day and a player one, all others and files none."""
+async def test_page_costs_at_most_one_round_trip(reactor, shared_dsn):
+    """Pages of replays, days and players need one; other pages and files none."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn)
     try:
@@ -392,8 +391,8 @@ async def test_a_page_costs_one_round_trip_at_most(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_a_page_says_what_it_is_without_a_script(server):
-    """That of a replay has its heading, facts and verdict in the HTML, that of a day its goal and its deal."""
+async def test_page_has_its_facts_without_a_script(server):
+    """A replay's page has heading, facts and verdict in its HTML, a day's page the goal and the deal."""
     path = await share(server)
     page = Page((await server.ask("GET", path)).content)
     texts = " ".join("".join(page.texts).split())
@@ -421,8 +420,8 @@ async def test_a_page_says_what_it_is_without_a_script(server):
     assert 'href="/daily/2026-04-27"' in day
 
 
-async def test_a_day_says_how_many_won_it(server):
-    """Players on its board, and the best score among them; today has no day after it."""
+async def test_page_of_a_day_has_its_winners(server):
+    """The page has the number of players on the day's board and the best score. Today has no following day."""
     for name, score in (("Ann", 600), ("Bob", 715)):
         client = await server.player(name)
         await client.opt_in(name)
@@ -434,8 +433,8 @@ async def test_a_day_says_how_many_won_it(server):
     assert "No player on the leaderboard has won it yet." in today
 
 
-async def test_a_player_has_a_page(server):
-    """Of the listed replays, newest first, with a link to the older ones; search engines are told to forget it."""
+async def test_page_of_a_player_lists_replays(server):
+    """Listed replays come newest first, with a link to older ones. Search engines don't index the page."""
     client = await server.player("Ann")
     ids = [await upload(server, client, final_score=600 + number) for number in range(22)]
     await client.set_listed(ids[21], False)
@@ -453,8 +452,8 @@ async def test_a_player_has_a_page(server):
     check_page(await server.ask("GET", "/players/Ann"), status=404)
 
 
-async def test_a_player_without_listed_replays_is_not_found(server):
-    """As if there were none of that name."""
+async def test_player_without_listed_replays_has_no_page(server):
+    """The reply is the same as for an unknown player."""
     client = await server.player("Ann")
     replay_id = await upload(server, client)
     await client.set_listed(replay_id, False)
@@ -464,8 +463,8 @@ async def test_a_player_without_listed_replays_is_not_found(server):
     assert (await server.ask("GET", "/players/ann")).status == 404
 
 
-async def test_a_suspended_player_has_no_page(server):
-    """Nor any link to it: the page of a replay names them, and leads nowhere."""
+async def test_suspended_player_has_no_page(server):
+    """The page of a replay has the player's name without a link."""
     shared = await share(server)
     assert '<a href="/players/Ann">Ann</a> won with' in (await server.ask("GET", shared)).content.decode()
     server.sql("INSERT INTO suspensions (user_id, since, was_visible) SELECT id, now(), false FROM users")
@@ -476,8 +475,8 @@ async def test_a_suspended_player_has_no_page(server):
     assert ">Ann won with" in page
 
 
-async def test_the_operators_name_and_links_are_on_every_page(reactor, shared_dsn):
-    """In titles, in the header and in the footer, also of errors; as text, whatever it is."""
+async def test_every_page_has_the_operators_name_and_links(reactor, shared_dsn):
+    """They are in titles, header and footer, even of errors, and always escaped."""
     settings = {
         "SOLISYNC_SITE_NAME": "Ann's <b>cards</b>",
         "SOLISYNC_SITE_LINKS": "Privacy & <i>=https://a.example/?a&b%2Cc, Contact=mailto:a@a.example,Game=/game",
@@ -516,7 +515,7 @@ hostile = texts() | st.lists(st.sampled_from(MARKUP), max_size=3).map("".join)
 
 
 def replay_page(shown, *, gzip):
-    """The reply with the page of a replay that is stored like this."""
+    """Return the reply with the page of a replay that is stored like this."""
     database = SimpleNamespace(run=lambda *_: _done(shown))
     pages = Pages(
         database=database,
@@ -529,7 +528,7 @@ def replay_page(shown, *, gzip):
 
 
 def rendered(shown):
-    """The page itself."""
+    """Return the text of the page."""
     return replay_page(shown, gzip=False).body
 
 
@@ -550,7 +549,7 @@ PLAIN = Page(rendered(shared_replay("ann")))
 
 @given(hostile)
 def test_no_text_becomes_markup(text):
-    """Whatever stands in a name or in a field of a replay: the page has the same elements, and the text is text."""
+    """Whatever a name or a field of a replay contains, the page has the same elements."""
     shown = shared_replay(text)
     content = rendered(shown)
     page = Page(content)
@@ -566,14 +565,14 @@ def test_no_text_becomes_markup(text):
 
 
 @pytest.mark.parametrize(("length", "compressed"), [(1_000, True), (PAGE_BYTES, False)])
-def test_large_page_is_not_compressed(length, compressed):
-    """The reactor compresses pages of up to PAGE_BYTES, and remembers no other: the memory for them has a bound."""
+def test_page_is_compressed_only_up_to_page_bytes(length, compressed):
+    """The reactor compresses and remembers no larger page, so its memory is bounded."""
     reply = replay_page(shared_replay("x" * length), gzip=True)
     assert ("Content-Encoding" in reply.headers) is compressed
 
 
-async def test_a_name_full_of_markup_is_only_a_name(server):
-    """As a database may hold it that was altered by hand: through the service, and all of it."""
+async def test_name_full_of_markup_is_escaped(server):
+    """Only a database that was altered by hand has such names; the test covers the whole service."""
     replay_id = await upload(server, await server.player("Ann"))
     plain = Page((await server.ask("GET", f"/replays/{replay_id}")).content)
     name = "</script><b a='\"&amp;$data"
@@ -589,8 +588,8 @@ OFF = [*STATIC, "/players/ann", "/replays/x", f"/replays/{NOBODY}", DAY, "/daily
 SESSIONS = ["/api/session", "/api/session/refresh", "/api/session/password"]
 
 
-async def test_without_pages_their_paths_are_unknown(reactor, shared_dsn):
-    """Off: to each method and with whatever body they answer as any path that doesn't exist."""
+async def test_page_paths_are_unknown_when_pages_are_off(reactor, shared_dsn):
+    """Every method and body gets the reply of an unknown path."""
     settings = {"SOLISYNC_PAGES": "off", "SOLISYNC_CORS_ORIGINS": "https://game.example"}
     running = await start(reactor, shared_dsn, settings=settings)
     try:

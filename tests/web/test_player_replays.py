@@ -1,4 +1,4 @@
-"""The listed replays of one player, for everybody (docs/protocol.md "Replays")."""
+"""The listed replays of one player, for all clients (docs/protocol.md "Replays")."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ async def ask(server, name, query=""):
 
 
 async def all_pages(client, name, limit):
-    """The ids on all pages."""
+    """Return the ids on all pages."""
     ids, position = [], None
     while True:
         page = await client.player_replays(name, limit, position)
@@ -32,8 +32,8 @@ async def all_pages(client, name, limit):
             return ids
 
 
-async def test_everybody_sees_what_a_player_lists(server):
-    """Newest first, as the list of recent replays shows them; unlisted ones and those of others are not there."""
+async def test_list_has_only_listed_replays_of_the_player(server):
+    """Replays come newest first, with the fields of the recent list."""
     ann, bob = await server.player("ann"), await server.player("bob")
     spelled = replay(final_score="SCORE").replace(b'"SCORE"', b"1.50")
     first = await ann.upload_replay(spelled)
@@ -51,8 +51,8 @@ async def test_everybody_sees_what_a_player_lists(server):
     assert len((await ask(server, "ann")).json["replays"]) == 3
 
 
-async def test_pages_lead_to_one_another(server):
-    """Each says where to go on, the last says null; a page beyond it is empty, and so is one of none."""
+async def test_each_page_leads_to_the_next(server):
+    """The last page has null. A page after the end, or with limit 0, is empty."""
     client = await server.player("ann")
     server.sql(FILL, ((await client.me()).id, 15))
     listed = "SELECT id::text FROM replays WHERE unlisted IS NULL ORDER BY received_at DESC, id DESC"
@@ -64,8 +64,8 @@ async def test_pages_lead_to_one_another(server):
     assert len((await ask(server, "ann", "?limit=999")).json["replays"]) == 10
 
 
-async def test_who_lists_nothing_is_not_told_from_nobody(server):
-    """Unknown, without a replay, with unlisted ones alone, or deleted: the same 404 on every page."""
+async def test_player_without_listed_replays_looks_unknown(server):
+    """Unknown, new, unlisted and deleted players get the same 404 on every page."""
     names = ["ann", "bob", "cid", "Ann", "nobody", "x", "a.b", "~" * 40]
     ann, bob, cid = [await server.player(name) for name in names[:3]]
     await ann.set_listed(await ann.upload_replay(replay()), False)
@@ -86,13 +86,13 @@ async def test_who_lists_nothing_is_not_told_from_nobody(server):
 @pytest.mark.parametrize(
     "query", ["limit=-1", "limit=", "limit=1&limit=1", "before=", "before=x", f"before={'A' * 33}"]
 )
-async def test_a_wrong_query_is_a_400(server, query):
-    """Whoever is asked for, also nobody."""
+async def test_wrong_query_is_a_400(server, query):
+    """The query is checked before the player."""
     answer = await ask(server, "nobody", f"?{query}")
     assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
 
 
 @pytest.mark.parametrize("path", ["/api/players//replays", "/api/players/a%6Eb/replays", "/api/players/ann/replays/"])
-async def test_other_paths_are_none(server, path):
-    """No name, a spelling of one with a percent sign, and a slash at the end."""
+async def test_other_paths_are_404(server, path):
+    """The path has no name, a percent-encoded name, or a trailing slash."""
     assert (await server.ask("GET", path)).headers["error-code"] == "not_found"

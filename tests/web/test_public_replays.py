@@ -41,8 +41,8 @@ WRONG = """
     ],
     ids=lambda statement: " ".join(statement.split()[:3]),
 )
-def test_statements_of_older_nodes_keep_the_table(server, statement):
-    """Ann's replays are listed but for one, Bob is suspended with such replays; each statement is that of 1.0.0."""
+def test_statements_of_1_0_0_keep_the_table_current(server, statement):
+    """Ann has one unlisted replay, and Bob is suspended with the same replays."""
     (ann, *_), (bob, *_) = new_players(server.dsn, 2)
     for player in (ann, bob):
         server.sql(FILL, (player, 0, 3))
@@ -56,8 +56,8 @@ def test_statements_of_older_nodes_keep_the_table(server, statement):
     assert server.sql(WRONG) == []
 
 
-async def test_replays_leave_with_a_suspension_and_return_with_its_end(server, reactor):
-    """A replay that an operator lists again during the suspension returns too."""
+async def test_suspension_hides_replays_until_it_ends(server, reactor):
+    """A replay that an operator lists during the suspension returns too."""
     [(ann, *_)] = new_players(server.dsn, 1)
     server.sql(FILL, (ann, 0, 3))
     ((first,),) = server.sql("SELECT min(id::text) FROM replays")
@@ -73,8 +73,8 @@ async def test_replays_leave_with_a_suspension_and_return_with_its_end(server, r
 
 
 @pytest.mark.parametrize("query", [RECENT, VERIFIED], ids=["recent", "verified"])
-def test_the_recent_list_reads_no_replay_of_a_suspended_player(server, query):
-    """However many they have, and however new these are."""
+def test_recent_list_reads_no_replay_of_a_suspended_player(server, query):
+    """Neither the number nor the age of the replays matters."""
     (ann, *_), (bob, *_) = new_players(server.dsn, 2)
     server.sql(FILL, (ann, 1, 60))
     server.sql(FILL, (bob, 0, 4_000))
@@ -84,8 +84,8 @@ def test_the_recent_list_reads_no_replay_of_a_suspended_player(server, query):
     assert found.buffers < 1_000, found.text
 
 
-async def test_an_upgrade_fills_the_table_with_the_newest(reactor, empty_database):
-    """The migration takes 20,000 replays, so that writers wait only briefly; the list falls back to older replays."""
+async def test_upgrade_adds_only_the_newest_replays(reactor, empty_database):
+    """The migration takes 20,000 replays, so that writers wait only briefly; the list reads older ones elsewhere."""
     first, *later = load_migrations()[:1], load_migrations()
     await migrate(reactor, empty_database, first)
     [(ann, *_), (bob, *_), (cyd, *_)] = new_players(empty_database, 3)

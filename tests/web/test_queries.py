@@ -48,8 +48,7 @@ async def test_page_ignores_its_query(server, path):
     assert await code_of(server, f"{path}?x=%ff&{'%41&' * 100}") == (200, None)
 
 
-async def test_query_is_parsed_once(server):
-    """One pass for all parameters of a route."""
+async def test_query_is_parsed_once_for_all_parameters(server):
     with patch.object(lean_request, "parse_qsl", wraps=lean_request.parse_qsl) as parse:
         assert await code_of(server, "/api/replays/recent?limit=1&verdict=verified") == (200, None)
     assert parse.call_count == 1

@@ -21,7 +21,7 @@ async def make_codes(client):
 
 
 def link(server, name="ann", lifetime=timedelta(hours=1)):
-    """The token of a reset link of this player."""
+    """Return the token of a reset link of this player."""
     token = new_reset_token()
     server.sql(PUT, (digest(token), lifetime, name))
     return token
@@ -37,8 +37,8 @@ def links(server):
     return count
 
 
-async def test_a_code_is_spent_for_a_new_password(server):
-    """The answer is the only session that is left; the old password and the code are of no use any more."""
+async def test_recovery_code_sets_a_new_password(server):
+    """The reply has the only session left. The old password and the code no longer work."""
     client, other = await server.player("ann"), server.client()
     code, *rest = await make_codes(client)
     link(server)
@@ -52,8 +52,8 @@ async def test_a_code_is_spent_for_a_new_password(server):
     assert await server.client().recover("ann", rest[-1], PASSWORD)
 
 
-async def test_a_link_is_spent_for_a_new_password_and_takes_all_codes_along(server):
-    """The same, and the codes, which a thief may have made, are gone; another player's stay."""
+async def test_reset_link_sets_a_new_password_and_deletes_all_codes(server):
+    """A thief may have made the codes. Another player's codes stay."""
     client, other = await server.player("ann"), await server.player("bob")
     await make_codes(client)
     await make_codes(other)
@@ -68,8 +68,8 @@ async def test_a_link_is_spent_for_a_new_password_and_takes_all_codes_along(serv
     assert await other.refresh()
 
 
-async def test_codes_are_shown_once_and_replace_all_former_ones(server):
-    """Eight, of which the service tells afterwards how many are left and when they were made."""
+async def test_new_codes_are_shown_once_and_replace_earlier_codes(server):
+    """Later the service shows only the number of codes left and the time when they were made."""
     client = await server.player("ann")
     none = await client.recovery_codes_left()
     assert (none.left, none.created_at) == (0, None)
@@ -83,8 +83,8 @@ async def test_codes_are_shown_once_and_replace_all_former_ones(server):
     assert (now.left, now.created_at) == (CODES - 1, made.created_at)
 
 
-async def test_no_secret_is_stored(server):
-    """The tables have digests, in which nothing of a code or token stands."""
+async def test_no_code_or_token_is_stored(server):
+    """The tables have only digests."""
     client = await server.player("ann")
     codes, token = await make_codes(client), link(server)
     stored = str(
@@ -110,8 +110,8 @@ async def test_no_secret_is_stored(server):
         ("ann", "", NEW, (401, "invalid credentials")),
     ],
 )
-async def test_a_refused_recovery_changes_nothing(server, name, code, new, answer):
-    """The rules of the new password come first; whatever else is wrong, the answer is one."""
+async def test_refused_recovery_changes_nothing(server, name, code, new, answer):
+    """The rules of the new password are checked first; every other mistake gets the same reply."""
     client, _ = await server.player("ann"), await server.player("bob")
     codes = await make_codes(client)
     typed = {"right": codes[0], "wrong": codes[0][:-1] + ("0" if codes[0][-1] != "0" else "1")}.get(code, code)
@@ -122,8 +122,8 @@ async def test_a_refused_recovery_changes_nothing(server, name, code, new, answe
 
 
 @pytest.mark.parametrize(("lifetime", "token"), [(timedelta(0), None), (timedelta(hours=1), "x" * 43)])
-async def test_a_wrong_or_expired_link_changes_nothing(server, lifetime, token):
-    """One answer for both; the codes stay, and so does the link."""
+async def test_wrong_or_expired_link_changes_nothing(server, lifetime, token):
+    """Both get the same reply. The codes and the valid link stay."""
     client = await server.player("ann")
     await make_codes(client)
     made = link(server, lifetime=lifetime)
@@ -134,7 +134,7 @@ async def test_a_wrong_or_expired_link_changes_nothing(server, lifetime, token):
 
 @pytest.mark.parametrize("name", ["ann", "nobody", "!"])
 async def test_every_refusal_costs_one_hash(server, monkeypatch, name):
-    """Whether there is such a player or not, and whether it can be a code or not."""
+    """The player may be unknown and the code malformed."""
     client = await server.player("ann")
     await make_codes(client)
     hashed, make = [], bcrypt.hashpw
@@ -146,8 +146,8 @@ async def test_every_refusal_costs_one_hash(server, monkeypatch, name):
     assert len(hashed) == 3
 
 
-async def test_guessing_tells_nothing_and_locks_nobody_out(server):
-    """From several addresses, with a name that has codes and one that nobody has: one answer; a code still works."""
+async def test_guessing_reveals_nothing_and_locks_no_player_out(server):
+    """Guesses from several addresses get the same reply for known and unknown names, and a right code still works."""
     client = await server.player("ann")
     codes = await make_codes(client)
     answers = set()
@@ -167,8 +167,8 @@ async def test_guessing_tells_nothing_and_locks_nobody_out(server):
     assert (left(server), await server.client().login("ann", NEW) is not None) == (CODES - 1, True)
 
 
-async def test_making_codes_needs_the_password_and_shares_its_limit(server):
-    """A stolen access token makes none, and five attempts in a minute are all, of both routes together."""
+async def test_new_codes_need_the_password_and_share_its_limit(server):
+    """A stolen access token isn't enough. Both routes together allow five attempts in a minute."""
     client = await server.player("ann")
     assert await refused(client.make_recovery_codes("wrong")) == (401, "invalid credentials")
     assert await refused(client.make_recovery_codes(PASSWORD + "x" * 1024)) == (401, "invalid credentials")
@@ -180,7 +180,7 @@ async def test_making_codes_needs_the_password_and_shares_its_limit(server):
 
 
 async def test_recoveries_share_the_limit_of_logins(server):
-    """Ten attempts in a minute of one address, over all routes that begin a session."""
+    """All routes that begin a session allow ten attempts of an address in a minute."""
     await server.player("ann")
     guesser = server.client()
     for _ in range(4):
@@ -192,8 +192,8 @@ async def test_recoveries_share_the_limit_of_logins(server):
         assert await refused(attempt) == (429, "too many requests")
 
 
-async def test_a_password_change_takes_the_link_and_keeps_the_codes(server):
-    """The player is in; so a link that is on its way to somebody must not be of use."""
+async def test_password_change_deletes_the_link_and_keeps_the_codes(server):
+    """The player has access, so an unused link is only a risk."""
     client = await server.player("ann")
     await make_codes(client)
     link(server)
@@ -201,8 +201,8 @@ async def test_a_password_change_takes_the_link_and_keeps_the_codes(server):
     assert (left(server), links(server)) == (CODES, 0)
 
 
-async def test_codes_are_made_for_the_password_that_was_verified(server, monkeypatch):
-    """When another password was set while bcrypt ran, no codes are made."""
+async def test_no_codes_are_made_if_the_password_changes_during_the_check(server, monkeypatch):
+    """Another password is set while bcrypt runs."""
     client = await server.player("ann")
     verify = bcrypt.checkpw
 
@@ -215,8 +215,8 @@ async def test_codes_are_made_for_the_password_that_was_verified(server, monkeyp
     assert left(server) == 0
 
 
-async def test_a_suspended_player_recovers_nothing(server):
-    """Right code or link: 403, which says so, and nothing is spent; wrong ones are as wrong as ever."""
+async def test_suspended_player_can_not_recover(server):
+    """A right code or link returns 403 with the reason and isn't spent. Wrong ones get the usual reply."""
     client = await server.player("ann")
     codes, token = await make_codes(client), link(server)
     server.sql("INSERT INTO suspensions SELECT id, now(), NULL, 'stop it', false FROM users")
@@ -231,8 +231,8 @@ async def test_a_suspended_player_recovers_nothing(server):
     assert await server.client().recover("ann", codes[0], NEW)
 
 
-async def test_a_deleted_player_has_no_codes(server):
-    """404 for whoever still has an access token; the code and the link are as wrong as any."""
+async def test_deleted_player_has_no_codes(server):
+    """Making codes returns 404. The old code and link get the reply of wrong ones."""
     client = await server.player("ann")
     token, codes, reset = client.tokens.access_token, await make_codes(client), link(server)
     await client.delete_account()
@@ -244,8 +244,8 @@ async def test_a_deleted_player_has_no_codes(server):
 
 
 @pytest.mark.parametrize("path", ["/api/session/recover", "/api/session/reset"])
-async def test_a_page_gets_its_session_in_the_cookie(server, path):
-    """As signing in does: the guard first, then a cookie and no refresh token in the body; the former session ends."""
+async def test_page_gets_the_recovered_session_in_its_cookie(server, path):
+    """As at sign-in, the guard comes first, the body has no refresh token, and the browser's former session ends."""
     client = await server.player("ann")
     codes = await make_codes(client)
     way = {"username": "ann", "code": codes[0]} if path.endswith("recover") else {"token": link(server)}

@@ -11,13 +11,13 @@ KEY = "a-key-of-one-refresh"
 
 
 async def refresh(server, client, key=KEY, token=None):
-    """Refresh without taking the new pair over."""
+    """Refresh without adopting the new pair."""
     body = {"refresh_token": token or client.tokens.refresh_token}
     return await server.ask("POST", "/api/auth/refresh", body=body if key is None else body | {"retry_key": key})
 
 
 async def test_refresh_returns_the_same_pair_when_it_is_repeated_with_its_key(server):
-    """Byte for byte, as often as it is asked, from a single successor."""
+    """The repeats return the pair byte for byte, and there is one successor."""
     client = await server.player("ann")
     answers = [await refresh(server, client) for _ in range(3)]
     assert [answer.status for answer in answers] == [200] * 3
@@ -26,7 +26,7 @@ async def test_refresh_returns_the_same_pair_when_it_is_repeated_with_its_key(se
 
 
 async def test_simultaneous_refreshes_with_one_key_return_one_pair(server):
-    """Of many requests at the same time one spends the token, and all get its pair."""
+    """One request spends the token, and all get its pair."""
     client = await server.player("ann")
     answers = await gather(8, lambda _: refresh(server, client), range(8))
     assert {answer.status for answer in answers} == {200}
@@ -36,7 +36,7 @@ async def test_simultaneous_refreshes_with_one_key_return_one_pair(server):
 
 @pytest.mark.parametrize(("first", "second"), [(KEY, "the-key-of-another"), (KEY, None), (None, None), (None, KEY)])
 async def test_refresh_is_refused_when_the_key_differs(server, first, second):
-    """Another key, no key, and a key that came too late: the token is spent."""
+    """The repeat has another key, no key, or a key that the first request lacked."""
     client = await server.player("ann")
     assert (await refresh(server, client, first)).status == 200
     answer = await refresh(server, client, second)
@@ -52,7 +52,7 @@ async def test_null_counts_as_no_key(server):
 
 
 async def test_refresh_is_refused_when_its_successor_is_spent(server):
-    """The session has gone on: a late repeat gets nothing."""
+    """The session has continued since."""
     client = await server.player("ann")
     pair = (await refresh(server, client)).json
     assert (await refresh(server, client, token=pair["refresh_token"])).status == 200
@@ -85,7 +85,7 @@ async def test_key_of_a_wrong_form_is_refused(server, key):
 
 
 async def test_repeat_is_audited_as_a_repeat(server):
-    """It is no reuse of a spent token, neither in the log nor in the metric."""
+    """Neither the log nor the metric counts it as a spent token."""
     counted = server.service.parts.metrics.registry.get_sample_value
     before = [counted(f"solisync_refresh_{name}_total") for name in ("repeats", "token_reuse")]
     client = await server.player("ann")
@@ -95,16 +95,16 @@ async def test_repeat_is_audited_as_a_repeat(server):
     assert [new - old for new, old in zip(after, before, strict=True)] == [1, 0]
 
 
-async def test_repeat_finds_nothing_when_a_node_of_1_0_0_has_refreshed(server):
-    """Such a node stores no key, so the answer is the 401 that this node returns too."""
+async def test_repeat_is_refused_when_a_node_of_1_0_0_has_refreshed(server):
+    """Such a node stores no key, and returns the same 401."""
     client = await server.player("ann")
     assert (await refresh(server, client)).status == 200
     server.sql("UPDATE refresh_tokens SET spent_jti = NULL, retry_digest = NULL, access_expiry_before = NULL")
     assert (await refresh(server, client)).status == 401
 
 
-async def test_push_with_the_access_token_before_names_the_session(server):
-    """What is on its way during a refresh still counts for its session."""
+async def test_push_with_the_previous_access_token_counts_for_its_session(server):
+    """The push may have been sent during the refresh."""
     client = await server.player("ann")
     token = client.tokens.access_token
     await server.ask("GET", "/api/sync/pull", bearer=token)
@@ -115,8 +115,8 @@ async def test_push_with_the_access_token_before_names_the_session(server):
     assert server.sql("SELECT session_id::text FROM known_states") == [(session.id,)]
 
 
-async def test_pull_with_the_access_token_before_names_the_session(server):
-    """The answer is remembered for the one session, not for all of the player's."""
+async def test_pull_with_the_previous_access_token_counts_for_its_session(server):
+    """The reply is remembered for one session, not for all of the player's."""
     client, other = await server.player("ann"), server.client()
     token = client.tokens.access_token
     await other.login("ann", PASSWORD)
@@ -125,8 +125,8 @@ async def test_pull_with_the_access_token_before_names_the_session(server):
     assert server.sql("SELECT count(*) FROM known_states") == [(1,)]
 
 
-async def test_list_of_sessions_marks_the_session_of_the_access_token_before(server):
-    """A token two refreshes old names no session any more."""
+async def test_list_of_sessions_marks_the_session_of_the_previous_access_token(server):
+    """An access token of two refreshes ago names no session."""
     client = await server.player("ann")
     token = client.tokens.access_token
     current = []
@@ -137,14 +137,14 @@ async def test_list_of_sessions_marks_the_session_of_the_access_token_before(ser
 
 
 def another_tab(browser):
-    """A tab that still sends the cookie that the browser has now."""
+    """Return another tab, which still sends the browser's present cookie."""
     tab = Browser(browser.server)
     tab.token = browser.token
     return tab
 
 
 async def test_page_gets_the_same_session_when_it_repeats_a_refresh_with_its_key(server):
-    """The cookie and the access token are those of the lost answer."""
+    """The cookie and the access token equal those of the lost reply."""
     browser = await registered(server)
     tab = another_tab(browser)
     first, second = [await each.refresh({"retry_key": KEY}) for each in (browser, tab)]
@@ -153,7 +153,7 @@ async def test_page_gets_the_same_session_when_it_repeats_a_refresh_with_its_key
 
 
 async def test_cookie_stays_when_another_tab_has_spent_it(server):
-    """The answer of the other tab has the new cookie, or will have it."""
+    """The other tab's reply has the new cookie, or will have it."""
     browser = await registered(server)
     tab = another_tab(browser)
     await browser.refresh({"retry_key": KEY})
@@ -164,7 +164,7 @@ async def test_cookie_stays_when_another_tab_has_spent_it(server):
 
 
 async def test_cookie_is_cleared_when_its_successor_is_spent(server):
-    """A cookie of two refreshes ago leads nowhere."""
+    """The cookie is two refreshes old."""
     browser = await registered(server)
     tab = another_tab(browser)
     for _ in range(2):

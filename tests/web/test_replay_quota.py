@@ -1,4 +1,4 @@
-"""How much room an account's replays take (docs/protocol.md "Replays")."""
+"""The room that an account's replays take (docs/protocol.md "Replays")."""
 
 import random
 
@@ -16,7 +16,7 @@ from tests.harness.service import start
 MIB = 2**20
 CHARGE = 4_096
 
-# the statements of version 0.1.0, word for word
+# the statements of version 0.1.0, unchanged
 OLD_ROOM = """
     SELECT (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = $1::uuid),
         leaderboard.user_id IS NOT NULL, best_score, best_time_secs
@@ -35,7 +35,7 @@ FULL = {"error": "replay storage is full"}
 
 @pytest.fixture
 def small(reactor, shared_dsn):
-    """A service whose accounts have room for one MiB of replays, which are 256 small ones."""
+    """A service whose accounts have room for one MiB, which 256 small replays fill."""
     truncate(shared_dsn)
     running = pytest_twisted.blockon(
         Deferred.fromCoroutine(start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"}))
@@ -49,7 +49,7 @@ async def upload(server, client, body=None):
 
 
 def fill(server, user_id, count, size=2):
-    """Replays that were stored before there was a count, or by an older node."""
+    """Store replays as before quotas, or as an older node does."""
     server.sql(
         "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', %s, 'Zen', 'DrawOne', '1', '1', NULL,"
         " '2026-01-01' FROM generate_series(1, %s)",
@@ -58,21 +58,21 @@ def fill(server, user_id, count, size=2):
 
 
 def delete(server, ids):
-    """Delete replays one by one, as their players and operators do."""
+    """Delete replays one at a time, as players and operators do."""
     for replay_id in ids:
         for (user_id,) in server.sql("SELECT user_id::text FROM replays WHERE id = %s", (replay_id,)):
             server.sql(DELETE.sql.replace("$1", "%s").replace("$2", "%s"), (user_id, replay_id))
 
 
 def used(server):
-    """What is known of each player, and what all replays that there are must be charged."""
+    """Return each player's recorded use, and the sum of the charges of all stored replays."""
     known = server.sql("SELECT user_id, used_bytes FROM replay_usage ORDER BY 1")
     due = server.sql("SELECT user_id, sum(greatest(size, %s))::bigint FROM replays GROUP BY 1 ORDER BY 1", (CHARGE,))
     return known, due
 
 
-async def test_each_replay_is_charged_at_least_4_kib(small):
-    """Of small ones 256 take a MiB; larger ones take their bytes."""
+async def test_replay_is_charged_at_least_4_kib(small):
+    """256 small replays take a MiB; larger replays take their size."""
     client = await small.player("ann")
     me = await client.me()
     fill(small, me.id, 250)
@@ -84,8 +84,8 @@ async def test_each_replay_is_charged_at_least_4_kib(small):
     assert small.sql("SELECT used_bytes FROM replay_usage") == [(251 * CHARGE + len(big),)]
 
 
-async def test_who_is_over_keeps_everything_and_uploads_again_when_below(small):
-    """What was stored by older rules stays; deleting frees its charge."""
+async def test_full_account_keeps_its_replays_and_uploads_again_below_the_quota(small):
+    """Replays stored under older rules stay. Deleting a replay frees its charge."""
     client = await small.player("ann")
     fill(small, (await client.me()).id, 300)
     assert (await upload(small, client)).json == FULL
@@ -99,8 +99,7 @@ async def test_who_is_over_keeps_everything_and_uploads_again_when_below(small):
     assert (await upload(small, client)).json == FULL
 
 
-async def test_deleting_an_account_forgets_what_it_used(small):
-    """No row names a player who is gone, however many replays there were."""
+async def test_deleting_an_account_deletes_its_use(small):
     client = await small.player("ann")
     assert (await upload(small, client)).status == 200
     fill(small, (await client.me()).id, 1_000)
@@ -109,7 +108,7 @@ async def test_deleting_an_account_forgets_what_it_used(small):
 
 
 async def test_uploads_of_older_nodes_count(small):
-    """Their statements go on working, before and after the player has been counted."""
+    """Older nodes' statements work before and after the player's first count."""
     client = await small.player("ann")
     me = (await client.me()).id
     connection = connect(small.dsn)
@@ -132,8 +131,8 @@ async def test_uploads_of_older_nodes_count(small):
     assert used(small)[0] == used(small)[1] == [(me, 2 * CHARGE + 6_000)]
 
 
-async def test_who_has_been_counted_is_not_counted_again(small):
-    """The replays are added up once; after that no plan touches them, whatever their number."""
+async def test_player_is_counted_once(small):
+    """Later requests read no replays to count them, whatever their number."""
     client = await small.player("ann")
     me = (await client.me()).id
     fill(small, me, 2_000)
@@ -147,8 +146,8 @@ async def test_who_has_been_counted_is_not_counted_again(small):
     assert "never executed" in plan()[0]
 
 
-async def test_the_count_is_right_whoever_stores_and_deletes_at_once(small, no_deadlocks, full):
-    """Uploads, deletions by operators of both versions, deletions of accounts, and first counts: nothing gets lost."""
+async def test_use_is_right_after_simultaneous_changes(small, no_deadlocks, full):
+    """Uploads, deletions by operators of both versions, deletions of accounts and first counts run together."""
     stored, sent = (60, 80) if full else (24, 32)
     clients = await gather(4, lambda number: small.player(f"player_{number}"), range(4))
     for client in clients:

@@ -28,8 +28,8 @@ async def recent(server, query=""):
     return await server.ask("GET", f"/api/replays/recent{query}")
 
 
-async def test_a_replay_comes_back_to_the_byte(server):
-    """Spelling, order, white space and doubled keys are the game's own; everybody may fetch, and cache."""
+async def test_replay_is_returned_byte_for_byte(server):
+    """Spelling, order, white space and doubled keys stay. Every client may fetch and cache the replay."""
     client = await server.player("ann")
     body = replay().replace(b'"seed"', b' "z" :\t1.50e+1,\r\n"seed"') + b"\n "
     answer = await upload(server, client, body)
@@ -43,8 +43,8 @@ async def test_a_replay_comes_back_to_the_byte(server):
     assert (again.status, again.content, again.headers["etag"]) == (304, b"", tag)
 
 
-async def test_the_list_shows_the_newest_first(server):
-    """Newest received first, with the player's name and numbers as they were uploaded."""
+async def test_recent_list_is_newest_first(server):
+    """Each entry has the player's name and the numbers as they were uploaded."""
     client = await server.player("ann")
     first = await upload(
         server, client, replay(mode={"Difficulty": "Hard"}, final_score=-0.5, recorded_at="2026-01-02")
@@ -86,8 +86,7 @@ async def test_the_list_shows_the_newest_first(server):
         ("?x;limit=1&Limit=1", 20),
     ],
 )
-async def test_how_many_are_listed(server, query, count):
-    """Twenty unless asked otherwise, and never more than fifty."""
+async def test_recent_list_has_20_replays_by_default_and_at_most_50(server, query, count):
     client = await server.player("ann")
     me = await client.me()
     server.sql(
@@ -95,19 +94,19 @@ async def test_how_many_are_listed(server, query, count):
         " '2026-01-01' FROM generate_series(1, 60)",
         (me.id,),
     )
-    await upload(server, client, replay())  # so that the list is not remembered from before
+    await upload(server, client, replay())  # an upload ends the remembered list
     assert len((await recent(server, query)).json) == count
 
 
-async def test_the_verified_ones_of_the_list(server):
-    """Filtered before they are counted, and remembered like the list: a replay that goes is gone from both at once."""
+async def test_recent_list_can_be_limited_to_verified_replays(server):
+    """The limit counts verified ones. Both lists are remembered, and lose a deleted replay at the same time."""
     client = await server.player("ann")
     me = await client.me()
     best, other = (verified(server.dsn, me.id, score) for score in (700, 600))
     await gather(4, lambda _: upload(server, client, replay()), range(30))
     refuted = await client.upload_replay(replay())
     check(server.dsn, refuted, 7, status="refuted")
-    newest = sorted((best, other), reverse=True)  # received at the same time
+    newest = sorted((best, other), reverse=True)  # both were received at the same time
     listed = await recent(server, "?verdict=verified&limit=1")
     assert [each["id"] for each in listed.json] == newest[:1]
     listed = await recent(server, "?verdict=verified")
@@ -120,8 +119,8 @@ async def test_the_verified_ones_of_the_list(server):
     assert (await recent(server, "?verdict=verified&limit=0")).json == []
 
 
-async def test_verified_ones_are_looked_for_among_so_many(server):
-    """One with that many newer ones is not found any more, whatever the others are."""
+async def test_verified_replays_are_searched_only_among_the_newest(server):
+    """A replay with that many newer ones isn't found, verified or not."""
     client = await server.player("ann")
     me = await client.me()
     replay_id = verified(server.dsn, me.id, 700)
@@ -137,8 +136,8 @@ async def test_verified_ones_are_looked_for_among_so_many(server):
 
 
 @pytest.mark.parametrize("query", ["=refuted", "=", "", "=Verified", "=verified&verdict=verified", "=verified&limit=x"])
-async def test_another_verdict_is_a_400(server, query):
-    """Nothing, twice, or a word that the list can't be asked for."""
+async def test_wrong_verdict_filter_is_a_400(server, query):
+    """The parameter is empty, doubled or unknown."""
     answer = await recent(server, f"?verdict{query}")
     assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
 
@@ -147,21 +146,21 @@ async def test_another_verdict_is_a_400(server, query):
     "query",
     ["=-1", "=x", "=1e3", "=", "", "=%201", "=1&limit=1", "=1&limit", "&limit=1", "=1;x=2", "=1;limit=1", "=1%26x=2"],
 )
-async def test_a_limit_that_is_no_number_is_a_400(server, query):
-    """Signs, letters, nothing, twice, or what only another separator would make a number."""
+async def test_wrong_limit_is_a_400(server, query):
+    """The limit has signs or letters, is empty or doubled, or needs another separator."""
     answer = await recent(server, f"?limit{query}")
     assert (answer.status, answer.json) == (400, {"error": "limit must be a whole number"})
 
 
 @pytest.mark.parametrize("path", ["x", "00000000-0000-4000-8000-000000000000", "00000000-0000-4000-8000-00000000000G"])
-async def test_an_unknown_replay_is_a_404(server, path):
-    """No such id, or no id at all."""
+async def test_unknown_replay_is_a_404(server, path):
+    """The id is unknown or malformed."""
     answer = await server.ask("GET", f"/api/replays/{path}", {"If-None-Match": "*"})
     assert (answer.status, answer.json) == (404, {"error": "replay not found"})
 
 
-async def test_an_id_matches_only_as_it_was_given(server):
-    """In a path only the canonical form of an id counts."""
+async def test_replay_id_has_one_spelling(server):
+    """Only the canonical form of an id is found."""
     client = await server.player("ann")
     replay_id = (await upload(server, client, replay())).json["id"]
     for spelled in (replay_id.upper(), replay_id.replace("-", ""), f"{{{replay_id}}}"):
@@ -171,16 +170,16 @@ async def test_an_id_matches_only_as_it_was_given(server):
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b"null", b"{", b"\xff", replay() + b"x", replay(mode="x"), b"[" * 9999]
 )
-async def test_what_is_no_replay_is_a_400(server, body):
-    """Not JSON, no object, or a field that is wrong; nothing is stored."""
+async def test_invalid_replay_is_a_400(server, body):
+    """The body isn't JSON or no object, or has a wrong field; the service stores nothing."""
     client = await server.player("ann")
     answer = await upload(server, client, body)
     assert answer.status == 400
     assert server.sql("SELECT count(*) FROM replays") == [(0,)]
 
 
-async def test_a_classic_replay_improves_an_entry_at_once(server):
-    """The board has it as soon as the upload is answered; other modes and players who are not listed change nothing."""
+async def test_classic_replay_improves_the_entry_immediately(server):
+    """Replays of other modes, and of players not on the leaderboard, change nothing."""
     client = await server.player("ann")
     await upload(server, client, replay(final_score=9999))
     await opt_in(server, client, "Ann")
@@ -193,8 +192,8 @@ async def test_a_classic_replay_improves_an_entry_at_once(server):
     assert await board(server, client) == [("Ann", 700, 96)]
 
 
-async def test_a_deleted_player_takes_their_replays_along(server):
-    """Deletion empties the list at once, and a good token of a player who is gone is a 404."""
+async def test_deleting_an_account_deletes_its_replays(server):
+    """The list is empty immediately, and the deleted player's token returns 404."""
     client = await server.player("ann")
     replay_id = (await upload(server, client, replay())).json["id"]
     assert len((await recent(server)).json) == 1
@@ -207,8 +206,8 @@ async def test_a_deleted_player_takes_their_replays_along(server):
     assert (answer.status, answer.json) == (404, {"error": "user not found"})
 
 
-async def test_the_quota_holds_also_for_two_at_once(reactor, shared_dsn):
-    """The upload that would pass the quota is refused, of two that fit alone one; deleting replays frees it."""
+async def test_simultaneous_uploads_keep_the_quota(reactor, shared_dsn):
+    """Of two uploads that fit only alone, one is refused. Deleting replays frees room."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
     try:
@@ -243,7 +242,7 @@ values = st.recursive(
 
 @st.composite
 def replays(draw):
-    """Replays as odd as JSON allows: spaces, key order, doubled keys, any escapes, numbers without bound."""
+    """Generate odd but valid JSON: spaces, any key order, doubled keys, any escapes, numbers without bounds."""
     fields = [(json.dumps(name), json.dumps(value)) for name, value in REPLAY_HEADER.items()]
     fields += [
         (json.dumps(name), json.dumps(value)) for name, value in draw(st.lists(st.tuples(texts, values), max_size=4))
@@ -261,8 +260,8 @@ def replays(draw):
     return body.replace('"HUGE"', draw(st.sampled_from(["1e400", "-1E+9999", "1" * 400, "0.1e-999"]))).encode()
 
 
-async def test_whatever_is_stored_can_be_read(server, full):
-    """Many odd replays: each is a 400, or comes back with the same bytes; and no list of them ever fails."""
+async def test_every_stored_replay_can_be_read(server, full):
+    """An odd replay returns 400 or comes back with the same bytes, and no list fails."""
     client = await server.player("ann")
     count = 1_500 if full else 50
     statuses = []
@@ -283,8 +282,8 @@ async def test_whatever_is_stored_can_be_read(server, full):
     assert statuses.count(200) > 0.8 * count
 
 
-async def test_lists_shorten_stored_times_of_any_length(server):
-    """A megabyte of digits, which version 1.0.0 stored in each of its replays, is an instant on every list and page."""
+async def test_lists_shorten_stored_times(server):
+    """Version 1.0.0 stored times with up to a megabyte of digits; lists and pages show them as instants."""
     client = await server.player("ann")
     me = await client.me()
     ids = [await client.upload_replay(replay()) for _ in range(20)]
@@ -301,8 +300,8 @@ async def test_lists_shorten_stored_times_of_any_length(server):
         assert "31 December 2025" in (await server.ask("GET", page)).content.decode()
 
 
-async def test_the_list_is_read_by_its_index(server):
-    """Of 4,000 replays the newest fifty are found without a sort of all, and without touching their bodies."""
+async def test_recent_list_is_read_by_its_index(server):
+    """The newest fifty of 4,000 replays are found without sorting all, and without their bodies."""
     client = await server.player("ann")
     me = await client.me()
     server.sql(

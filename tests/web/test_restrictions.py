@@ -1,4 +1,4 @@
-"""The set of suspended and cut-off players in each process: what it costs, and what happens without a database."""
+"""The set of suspended and cut-off players in each process: its cost, and requests without a database."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ UNCHANGED = RestrictionSet(7, None, None, None, None, None)
 
 @pytest.fixture
 def asked():
-    """What was asked of the database: the numbers that were known, and the answers to come."""
+    """Record the known numbers that were sent to the database, and supply its answers."""
     return SimpleNamespace(known=[], answers=[])
 
 
@@ -38,8 +38,8 @@ def restrictions(asked, clock):
     return Restrictions(database=SimpleNamespace(run=run), reactor=clock, on_change=asked.counts.append)
 
 
-async def test_the_database_is_asked_once_a_second_and_what_is_known_is_not_loaded_again(asked, clock, restrictions):
-    """Whatever the number of requests; the answer to the same number leaves everything as it is."""
+async def test_restrictions_are_loaded_once_a_second_and_only_when_changed(asked, clock, restrictions):
+    """The number of requests doesn't matter. An unchanged number keeps the known set."""
     asked.answers = [EVERYBODY, UNCHANGED]
     for _ in range(3):
         assert restrictions.fresh == (asked.known != [])
@@ -54,8 +54,8 @@ async def test_the_database_is_asked_once_a_second_and_what_is_known_is_not_load
         restrictions.check(ANN)
 
 
-async def test_who_is_kept_out(asked, restrictions):
-    """The suspended with any token, the cut-off with tokens up to the cutoff, nobody else."""
+async def test_only_suspended_players_and_older_tokens_are_refused(asked, restrictions):
+    """A suspended player is refused with any token, a cut-off player with tokens up to the cutoff."""
     asked.answers = [EVERYBODY]
     await restrictions.refresh()
     for claims, error in [(ANN, Forbidden), (AccessClaims("ann", 999), Forbidden), (BOB, Unauthorized)]:
@@ -65,8 +65,8 @@ async def test_who_is_kept_out(asked, restrictions):
         restrictions.check(claims)
 
 
-async def test_what_is_known_is_of_the_moment_when_it_was_asked_for(asked, clock, restrictions):
-    """An answer that takes long is old when it comes."""
+async def test_age_of_the_restrictions_counts_from_the_question(asked, clock, restrictions):
+    """The database may take long to answer."""
     answer = Deferred()
     asked.answers = [answer]
     waiting = Deferred.fromCoroutine(restrictions.refresh())
@@ -78,8 +78,8 @@ async def test_what_is_known_is_of_the_moment_when_it_was_asked_for(asked, clock
     assert not restrictions.fresh
 
 
-async def test_without_a_database_nobody_is_let_in(asked, clock, restrictions):
-    """Requests are declined, and asked for again at once by the next."""
+async def test_requests_are_refused_without_a_database(asked, clock, restrictions):
+    """The next request immediately asks the database again."""
     failing = Deferred()
     asked.answers = [failing, EVERYBODY]
     waiting = [Deferred.fromCoroutine(restrictions.refresh()) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""What a route is, and what its handler is called with."""
+"""Routes, and the arguments of their handlers."""
 
 import pytest
 
@@ -56,8 +56,8 @@ async def of_variable(*, key, other=""):
         (of_nothing, {"query": {"key": str}}, "key"),
     ],
 )
-def test_a_handler_that_its_route_can_not_serve_fails_the_start(handler, fields, wrong):
-    """The table can't be built with a handler that wants an argument it won't get, or ignores one that clients send."""
+def test_start_fails_with_a_handler_that_its_route_can_not_serve(handler, fields, wrong):
+    """The handler wants an argument that it won't get, or ignores one that clients send."""
     with pytest.raises(TypeError, match=rf"differ in {wrong}$"):
         route(handler, **fields)
 
@@ -72,8 +72,8 @@ def test_a_handler_that_its_route_can_not_serve_fails_the_start(handler, fields,
         (of_variable, {"query": {"key": str, "other": str}}, ["key", "other"]),
     ],
 )
-def test_a_handler_gets_what_its_parameters_name(handler, fields, names):
-    """Beside the variables of the path; a parameter with a default may be absent."""
+def test_handler_gets_its_parameters_and_path_variables(handler, fields, names):
+    """A parameter with a default may be absent."""
     assert [name for name, _ in route(handler, **fields).arguments] == names
 
 
@@ -88,6 +88,6 @@ def test_a_handler_gets_what_its_parameters_name(handler, fields, names):
     ],
 )
 def test_replies_about_a_player_are_private(fields, private, shared):
-    """And those to pages of the service are for no other origin."""
+    """Replies to the service's own pages are closed to other origins."""
     made = route(of_nothing, **fields)
     assert (made.private, made.shared) == (private, shared)

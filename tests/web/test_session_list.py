@@ -1,4 +1,4 @@
-"""A player's sessions: listing them, and ending one or all (docs/protocol.md "Sessions")."""
+"""The sessions of a player: listing them, and ending one or all (docs/protocol.md "Sessions")."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ MONTH = timedelta(days=30)
 
 
 async def another(server, username="ann", **headers):
-    """A client with a further session of this player."""
+    """Return a client with a further session of this player."""
     client = server.client()
     client._headers |= headers
     await client.login(username, PASSWORD)
@@ -26,7 +26,7 @@ async def another(server, username="ann", **headers):
 
 
 async def test_sessions_are_listed_last_used_first(server):
-    """Each session has an id, its times and what the client called itself; the caller's own is marked."""
+    """Each session has an id, its times and its User-Agent; the caller's session is marked."""
     began = datetime.now(UTC)
     first = await server.player("ann")
     second = await another(server, **{"User-Agent": "Solitaire/2.1 (Linux)"})
@@ -39,8 +39,8 @@ async def test_sessions_are_listed_last_used_first(server):
     assert [session.current for session in await second.sessions()] == [True, False]
 
 
-async def test_a_refresh_keeps_the_session(server):
-    """A refreshed session keeps its id and its beginning; the time of use and the User-Agent are the refresh's."""
+async def test_refresh_keeps_the_session(server):
+    """The id and the beginning stay. The time of use and the User-Agent are the refresh's."""
     client = await server.player("ann")
     (before,) = await client.sessions()
     client._headers["User-Agent"] = "newer"
@@ -51,8 +51,11 @@ async def test_a_refresh_keeps_the_session(server):
     assert after.current
 
 
-async def test_a_record_of_an_older_node_is_a_session(server):
-    """A record without particulars has its jti as id and 30 days; the next refresh keeps that id."""
+async def test_record_of_an_older_node_is_a_session(server):
+    """Without further fields, its jti is the id and its beginning is 30 days before its end.
+
+    The next refresh keeps the id.
+    """
     client = await server.player("ann")
     server.sql(
         "UPDATE refresh_tokens SET session_id = NULL, begun_at = NULL, used_at = NULL, user_agent = NULL,"
@@ -67,7 +70,7 @@ async def test_a_record_of_an_older_node_is_a_session(server):
 
 
 async def test_logout_ends_the_session_of_its_token(server):
-    """After logout the refresh token is refused; logging out again is fine; other sessions go on."""
+    """The refresh token is refused afterwards. Logout may be repeated, and other sessions continue."""
     client, other = await server.player("ann"), await another(server)
     token = client.tokens
     assert (await client.logout()).ok
@@ -79,7 +82,7 @@ async def test_logout_ends_the_session_of_its_token(server):
 
 
 async def test_logout_with_a_spent_token_ends_nothing(server):
-    """The session goes on under its newer token."""
+    """The session continues with its newer token."""
     client = await server.player("ann")
     spent = client.tokens
     fresh = await client.refresh()
@@ -90,7 +93,7 @@ async def test_logout_with_a_spent_token_ends_nothing(server):
 
 
 async def test_logout_takes_refresh_tokens_only(server):
-    """Another kind, another signature, an expired token and no token are 401; a deleted player's token is 200."""
+    """Other kinds, other signatures, expired tokens and no token return 401. A deleted player's token returns 200."""
     client = await server.player("ann")
     me, now = await client.me(), datetime.now(UTC)
     for token in (
@@ -107,8 +110,8 @@ async def test_logout_takes_refresh_tokens_only(server):
     assert (await client.logout()).ok
 
 
-async def test_a_session_is_ended_by_its_id(server):
-    """Its refresh token is refused from then on, its access token lives on; ending it again is a 404."""
+async def test_session_can_be_ended_by_its_id(server):
+    """Its refresh token is refused from then on; its access token stays valid. A second request returns 404."""
     client, other = await server.player("ann"), await another(server)
     (session,) = [session for session in await client.sessions() if not session.current]
     assert (await client.end_session(session.id)).ok
@@ -118,8 +121,8 @@ async def test_a_session_is_ended_by_its_id(server):
 
 
 @pytest.mark.parametrize("name", ["another's", "nobody's", "no-id", "x" * 100])
-async def test_only_ones_own_sessions_can_be_ended(server, name):
-    """Another player's session, an unknown id and what is no id are the same 404."""
+async def test_player_can_end_only_own_sessions(server, name):
+    """Another player's session, an unknown id and a malformed id return the same 404."""
     client, other = await server.player("ann"), await server.player("bob")
     (session,) = await other.sessions()
     given = {"another's": session.id, "nobody's": str(uuid4())}.get(name, name)
@@ -127,8 +130,8 @@ async def test_only_ones_own_sessions_can_be_ended(server, name):
     assert await other.refresh()
 
 
-async def test_all_sessions_end_at_once(server):
-    """DELETE /api/sessions ends the caller's session too; another player's stay."""
+async def test_all_sessions_can_be_ended(server):
+    """DELETE /api/sessions ends the caller's session too, but no session of another player."""
     client, other, stranger = await server.player("ann"), await another(server), await server.player("bob")
     token = client.tokens
     assert (await client.end_sessions()).ok
@@ -139,8 +142,8 @@ async def test_all_sessions_end_at_once(server):
     assert len(await stranger.sessions()) == 1
 
 
-async def test_a_deleted_player_has_no_sessions(server):
-    """Every route of sessions answers `user not found`, whatever else is wrong."""
+async def test_deleted_player_has_no_sessions(server):
+    """All routes of sessions return `user not found`, whatever else is wrong."""
     client = await server.player("ann")
     token = client.tokens.access_token
     await client.delete_account()
@@ -150,7 +153,7 @@ async def test_a_deleted_player_has_no_sessions(server):
 
 
 async def test_ending_a_session_waits_for_its_refresh(reactor, server):
-    """A session that is being refreshed is ended all the same: the new token is refused."""
+    """The token of a simultaneous refresh is refused too."""
     client, other = await server.player("ann"), await another(server)
     (session,) = [session for session in await client.sessions() if session.current]
     with closing(connect(server.dsn)) as blocking:
@@ -165,8 +168,8 @@ async def test_ending_a_session_waits_for_its_refresh(reactor, server):
     assert await refused(client.refresh()) == (401, "unauthorized")
 
 
-async def test_a_player_has_at_most_a_hundred_sessions(server):
-    """A login beyond ends the one that was used longest ago; those that have expired do not count."""
+async def test_player_has_at_most_a_hundred_sessions(server):
+    """The next login ends the session that was used longest ago. Expired sessions don't count."""
     client = await server.player("ann")
     (oldest,) = await client.sessions()
     server.sql(
@@ -198,6 +201,6 @@ async def test_a_player_has_at_most_a_hundred_sessions(server):
         ("caf\xe9", "café"),
     ],
 )
-def test_what_a_client_calls_itself_is_kept_in_short(header, stored):
-    """Control characters are dropped, then 200 characters are left; UTF-8 is read as such, other bytes as Latin-1."""
+def test_user_agent_is_cleaned_and_shortened(header, stored):
+    """Control characters are removed, then 200 characters are kept. Bytes that aren't UTF-8 are read as Latin-1."""
     assert user_agent(header) == stored

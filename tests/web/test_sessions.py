@@ -20,7 +20,7 @@ from tests.harness.tokens import refresh_token
 
 
 async def test_login_begins_another_session(server):
-    """Each login stores a refresh record of its own; the earlier sessions stay."""
+    """Each login stores its own refresh record; earlier sessions stay."""
     client = await server.player("ann")
     other = server.client()
     await other.login(" ann\t", PASSWORD)
@@ -48,8 +48,8 @@ async def test_login_begins_another_session(server):
         ("ünn", PASSWORD),
     ],
 )
-async def test_wrong_credentials_cost_one_verification_and_say_nothing(server, monkeypatch, username, password):
-    """Unknown, absurd or wrong: one bcrypt at the same cost, and the same answer."""
+async def test_wrong_credentials_cost_one_verification_and_reveal_nothing(server, monkeypatch, username, password):
+    """Unknown, absurd or wrong credentials cost one bcrypt and get the same reply."""
     await server.player("ann")
     costs = []
     verify = bcrypt.checkpw
@@ -58,8 +58,8 @@ async def test_wrong_credentials_cost_one_verification_and_say_nothing(server, m
     assert costs == [b"$2b$04$"]
 
 
-async def test_a_login_that_is_run_again_after_a_deadlock_counts_once(server):
-    """However often the database had to try: the metric, the session and the answer are those of one login."""
+async def test_login_repeated_after_a_deadlock_counts_once(server):
+    """The metric, the session and the reply are those of one login, however often the database tried."""
     await server.player("ann")
     counted = server.service.parts.metrics.registry.get_sample_value
     before = {outcome: counted("solisync_logins_total", {"outcome": outcome}) for outcome in ("ok", "wrong")}
@@ -83,13 +83,13 @@ async def test_a_login_that_is_run_again_after_a_deadlock_counts_once(server):
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(2,)]
 
 
-async def test_a_name_that_no_column_can_hold_is_a_bad_request(server):
-    """U+0000 in a username is a 400, never a 500."""
+async def test_username_with_a_null_character_is_a_400(server):
+    """No column can store U+0000; the service must not return 500."""
     assert await refused(server.client().login("a\0b", PASSWORD)) == (400, "username must not contain U+0000")
 
 
-async def test_a_password_that_was_replaced_meanwhile_does_not_log_in(server, monkeypatch):
-    """Login succeeds only while the stored hash is still the one it verified."""
+async def test_login_fails_if_the_password_changes_during_the_check(server, monkeypatch):
+    """Login needs the stored hash that was verified."""
     await server.player("ann")
     verify = bcrypt.checkpw
 
@@ -103,8 +103,8 @@ async def test_a_password_that_was_replaced_meanwhile_does_not_log_in(server, mo
     assert await server.client().login("ann", "new password")
 
 
-async def test_refresh_rotates(server):
-    """A refresh token works once; what it was exchanged for works too, and the record count stays the same."""
+async def test_refresh_token_works_once(server):
+    """Its successor works too, and the number of records stays the same."""
     client = await server.player("ann")
     first = client.tokens
     second = await client.refresh()
@@ -116,8 +116,8 @@ async def test_refresh_rotates(server):
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(1,)]
 
 
-async def test_a_spent_token_does_not_end_the_other_sessions(server):
-    """Replaying a spent token is refused and changes nothing."""
+async def test_spent_token_does_not_end_other_sessions(server):
+    """The refused refresh changes nothing."""
     client = await server.player("ann")
     spent = client.tokens
     alive = await client.refresh()
@@ -127,8 +127,8 @@ async def test_a_spent_token_does_not_end_the_other_sessions(server):
     assert await client.refresh()
 
 
-async def test_refresh_takes_nothing_but_a_live_refresh_token(server):
-    """An access token, a foreign signature, an expired token, an unknown jti or another spelling is a 401."""
+async def test_refresh_needs_a_live_refresh_token(server):
+    """Access tokens, foreign signatures, expired tokens, unknown ids and other spellings return 401."""
     client = await server.player("ann")
     me = await client.me()
     now = datetime.now(UTC)
@@ -149,8 +149,8 @@ async def test_refresh_takes_nothing_but_a_live_refresh_token(server):
     assert await client.refresh()
 
 
-async def test_a_refresh_prunes_what_has_expired(server):
-    """Expired records of any player leave with the next successful refresh; a refused one prunes nothing."""
+async def test_refresh_prunes_expired_records(server):
+    """A successful refresh deletes expired records of all players; a refused one deletes none."""
     client = await server.player("ann")
     await server.player("bob")
     server.sql(
@@ -168,8 +168,8 @@ async def test_a_refresh_prunes_what_has_expired(server):
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(2,)]
 
 
-async def test_a_refresh_reads_no_session_but_its_own(server):
-    """Where nothing has expired, a refresh scans no table, also if that has few pages."""
+async def test_refresh_reads_only_its_own_session(server):
+    """A refresh scans no table unless records have expired, even if the table is small."""
     await server.player("ann")
     ((player, jti),) = server.sql("SELECT user_id, jti FROM refresh_tokens")
     now = datetime.now(UTC)
@@ -178,13 +178,13 @@ async def test_a_refresh_reads_no_session_but_its_own(server):
         "INSERT INTO refresh_tokens SELECT gen_random_uuid(), %s, %s FROM generate_series(1, 1000)", (player, ends)
     )
     server.sql("ANALYZE refresh_tokens")
-    new = (jti, ends, int(ends.timestamp()), None)  # of the same id, so that it can be spent again
+    new = (jti, ends, int(ends.timestamp()), None)  # the same id, so that the token can be spent again
     ran = plan(server.dsn, ROTATE, player, jti, now, *new, "auth:192.0.2.1", 10, 60, None)
     assert [line for line in ran.text.splitlines() if "Seq Scan" in line and "never executed" not in line] == []
 
 
-async def test_a_login_shows_the_database_no_hash(reactor, server):
-    """No statement of a login has the password's hash in its text, which the server may log and shows to its users."""
+async def test_login_statements_do_not_contain_the_hash(reactor, server):
+    """The server may log statements, and shows them to its users."""
     client = await server.player("ann")
     ((password_hash,),) = server.sql("SELECT password_hash FROM users")
     with closing(connect(server.dsn)) as blocking:
@@ -197,14 +197,14 @@ async def test_a_login_shows_the_database_no_hash(reactor, server):
 
 
 class Wall(Clock):
-    """A clock that tells the time of day."""
+    """A clock that returns the time of day."""
 
     def now(self):
         return datetime(2026, 11, 20, tzinfo=UTC) + timedelta(seconds=self.seconds())
 
 
-async def test_sessions_end_in_their_time(reactor, shared_dsn):
-    """An access token lasts 24 hours and a refresh token 30 days, to the second."""
+async def test_tokens_expire_in_their_time(reactor, shared_dsn):
+    """An access token is valid for 24 hours and a refresh token for 30 days, to the second."""
     truncate(shared_dsn)
     wall = Wall()
     running = await start(reactor, shared_dsn, now=wall.now)
@@ -222,15 +222,15 @@ async def test_sessions_end_in_their_time(reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_a_login_takes_as_long_whoever_it_is(reactor, shared_dsn):
-    """Where a hash takes a while, a login for nobody takes as long as one for somebody (many times as long as none)."""
+async def test_login_takes_as_long_for_an_unknown_player(reactor, shared_dsn):
+    """Otherwise the time would reveal which usernames exist."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, bcrypt_cost=9)
     names = {"known": "ann", "unknown": "nobody", "absurd": "", "over-long": "x" * 500}
     try:
         await running.player("ann")
         times = {kind: [] for kind in names}
-        for _ in range(5):  # in turns, so that what else the machine does is shared out
+        for _ in range(5):  # alternately, so that other load affects both alike
             for kind, name in names.items():
                 began = time.perf_counter()
                 assert (await refused(running.client().login(name, PASSWORD + "!")))[0] == 401

@@ -11,7 +11,7 @@ from solisync.web.shared_cache import SECONDS, CoalescingCache
 
 
 class Source:
-    """What is remembered: the test answers each loading when it wants to."""
+    """The source of the remembered values: the test decides when each loading ends."""
 
     def __init__(self):
         self.loadings = []
@@ -39,15 +39,15 @@ def remembered(source, clock):
 
 
 def get(remembered):
-    """Ask; the list gets the value or the failure."""
+    """Ask for the value; the list gets the value or the failure."""
     results = []
     deferred = Deferred.fromCoroutine(remembered.get())
     deferred.addBoth(results.append)
     return deferred, results
 
 
-def test_each_variant_is_a_value_of_its_own(source, clock):
-    """Each is loaded and kept by itself; a change of ours ends them all."""
+def test_each_variant_is_loaded_and_remembered_separately(source, clock):
+    """A change on this node ends all variants."""
     wanted = []
 
     async def load(variant):
@@ -69,8 +69,8 @@ def test_each_variant_is_a_value_of_its_own(source, clock):
     assert wanted == [True, False] * 2
 
 
-def test_a_crowd_at_expiry_is_one_loading(remembered, source, clock):
-    """However many ask at the moment when the value is too old, it is loaded once, and all of them get it."""
+def test_simultaneous_requests_share_one_loading(remembered, source, clock):
+    """All requests get the value of one loading when the remembered value is too old."""
     for turn in (1, 2):
         crowd = [get(remembered) for _ in range(100)]
         assert len(source.loadings) == turn
@@ -79,8 +79,8 @@ def test_a_crowd_at_expiry_is_one_loading(remembered, source, clock):
         clock.advance(SECONDS)
 
 
-def test_a_value_is_a_second_old_at_most(remembered, source, clock):
-    """The second begins with the loading, because that is when the database may have looked."""
+def test_value_is_at_most_a_second_old(remembered, source, clock):
+    """The second begins with the loading, because the database may read right then."""
     get(remembered)
     clock.advance(0.4)
     source.loadings[0].callback("first")
@@ -91,8 +91,8 @@ def test_a_value_is_a_second_old_at_most(remembered, source, clock):
     assert len(source.loadings) == 2
 
 
-def test_nobody_joins_a_loading_that_takes_too_long(remembered, source, clock):
-    """Who asks a second after a loading began may not get what it finds; the newer value is the one that stays."""
+def test_request_does_not_join_a_loading_older_than_a_second(remembered, source, clock):
+    """The request begins another loading, whose value is remembered even if it ends first."""
     _, early = get(remembered)
     clock.advance(SECONDS)
     _, late = get(remembered)
@@ -101,8 +101,8 @@ def test_nobody_joins_a_loading_that_takes_too_long(remembered, source, clock):
     assert (early, late, get(remembered)[1]) == (["old"], ["new"], ["new"])
 
 
-def test_a_change_is_seen_by_whoever_asks_after_it(remembered, source):
-    """A loading that began before a change is given to those who waited for it and to nobody else, nor remembered."""
+def test_request_after_a_change_sees_it(remembered, source):
+    """A loading that began before the change serves only requests from before, and isn't remembered."""
     _, before = get(remembered)
     remembered.invalidate()
     _, after = get(remembered)
@@ -115,8 +115,8 @@ def test_a_change_is_seen_by_whoever_asks_after_it(remembered, source):
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
-def test_a_hang_up_ends_nobody_elses_waiting(remembered, source, gone):
-    """Whichever client leaves, the first one included, the loading goes on and the others get its value."""
+def test_hang_up_leaves_other_requests_waiting(remembered, source, gone):
+    """Whichever client leaves, the other requests get the value of the same loading."""
     crowd = [get(remembered) for _ in range(3)]
     crowd[gone][0].cancel()
     assert crowd[gone][1][0].check(CancelledError)
@@ -125,16 +125,16 @@ def test_a_hang_up_ends_nobody_elses_waiting(remembered, source, gone):
     assert len(source.loadings) == 1
 
 
-def test_a_loading_that_nobody_waits_for_any_more_fails_silently(remembered, source):
-    """The failure is nobody's business then, and the next caller loads anew."""
+def test_failure_of_an_abandoned_loading_is_ignored(remembered, source):
+    """The next request loads again."""
     get(remembered)[0].cancel()
     source.loadings[0].errback(OSError("gone"))
     get(remembered)
     assert len(source.loadings) == 2
 
 
-def test_a_failure_is_told_to_all_and_not_remembered(remembered, source):
-    """Those who waited learn of it; who asks next has it loaded anew."""
+def test_failure_reaches_all_waiting_requests_and_is_not_remembered(remembered, source):
+    """The next request loads again."""
     crowd = [get(remembered) for _ in range(3)]
     source.loadings[0].errback(OSError("gone"))
     assert all(results[0].check(OSError) for _, results in crowd)
@@ -143,8 +143,8 @@ def test_a_failure_is_told_to_all_and_not_remembered(remembered, source):
     assert results == ["value"]
 
 
-def test_a_clock_that_was_set_back_keeps_nothing_for_ever(remembered, source, clock):
-    """A value from what is now the future is loaded anew."""
+def test_value_from_the_future_is_loaded_again(remembered, source, clock):
+    """The clock was set back."""
     get(remembered)
     source.loadings[0].callback("value")
     clock.rightNow -= 500

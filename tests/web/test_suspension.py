@@ -1,4 +1,4 @@
-"""What a suspended player gets, and what others see of them (docs/protocol.md "Suspension")."""
+"""Replies to suspended players, and the lists that hide them (docs/protocol.md "Suspension")."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -28,7 +28,7 @@ INSERT_OF_AN_OLDER_NODE = """
 
 
 def protected():
-    """A request of each route that needs an access token."""
+    """Return a request of each route that needs an access token."""
     for route in table():
         if route.protected:
             path = route.path
@@ -39,8 +39,8 @@ def protected():
             yield route.method, path
 
 
-async def test_every_route_refuses_an_older_access_token(server, reactor):
-    """With 403 and the sentence of the sign-in, exports and deletion too; a refresh is 401, and logging out works."""
+async def test_every_route_refuses_earlier_access_tokens(server, reactor):
+    """Exports and deletion too return 403 with the message of the sign-in. A refresh returns 401, and logout works."""
     ann, bob = await server.player("ann"), await server.player("bob")
     me = await ann.me()
     tokens = ann.tokens
@@ -62,8 +62,8 @@ async def test_every_route_refuses_an_older_access_token(server, reactor):
     assert server.sql("SELECT count(*) FROM users") == [(2,)]
 
 
-async def test_the_avatar_of_a_suspended_player_is_hidden(server, reactor):
-    """The picture is not found, and the page of a replay does not name it, until the suspension ends."""
+async def test_avatar_of_a_suspended_player_is_hidden(server, reactor):
+    """The picture returns 404, and the page of a replay doesn't refer to it, until the suspension ends."""
     ann, bob = await server.player("ann"), await server.player("bob")
     me = await ann.upload_avatar(PIXEL, "image/png")
     replay_id = await ann.upload_replay(replay())
@@ -84,8 +84,8 @@ async def test_the_avatar_of_a_suspended_player_is_hidden(server, reactor):
 
 
 @pytest.mark.parametrize("path", ["/api/auth/login", "/api/session"])
-async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor, path):
-    """403 with the sentence for the right one; 401 as ever for a wrong one. Neither begins a session."""
+async def test_only_the_right_password_reveals_the_suspension(server, reactor, path):
+    """The right password returns 403 with the message, a wrong one 401. Neither begins a session."""
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
@@ -104,7 +104,7 @@ async def test_the_right_password_is_told_and_a_wrong_one_is_not(server, reactor
 
 
 async def shown_of(server, other):
-    """What everybody sees of a player who has won, in lists."""
+    """Return the places where other players see a player who has won."""
     recent = (await server.ask("GET", "/api/replays/recent")).json
     verified = (await server.ask("GET", "/api/replays/recent?verdict=verified")).json
     of_player = await server.ask("GET", "/api/players/ann/replays")
@@ -131,8 +131,8 @@ async def winner(server, name="ann"):
     return ann, replay_id
 
 
-async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, reactor):
-    """Recent replays, boards, the leaderboard, the player's own page; the replay stays under its link, not indexed."""
+async def test_suspension_removes_a_player_from_all_lists_until_it_ends(server, reactor):
+    """Replays keep their links, but aren't indexed."""
     ann, replay_id = await winner(server)
     bob = await server.player("bob")
     me = await ann.me()
@@ -144,7 +144,7 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
     assert (page.status, b'content="noindex"' in page.content) == (200, True)
     await act(reactor, server.dsn, players.unsuspend, me.id)
     assert await shown_of(server, bob) == EVERYWHERE
-    assert await refused(ann.me()) == (401, "unauthorized")  # what was issued before stays cut off
+    assert await refused(ann.me()) == (401, "unauthorized")  # earlier tokens remain cut off
     await ann.login("ann", PASSWORD)
     assert (await ann.me()).username == "ann"
     assert [session.current for session in await ann.sessions()] == [True]
@@ -152,8 +152,8 @@ async def test_a_suspended_player_is_on_no_list_and_is_again_afterwards(server, 
 
 @pytest.mark.parametrize("visible", [True, False])
 @pytest.mark.parametrize("meanwhile", [None, profiles.hide, profiles.show])
-async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reactor, visible, meanwhile):
-    """Hiding and showing the entry of a suspended player; without it, what was visible is so again, no more."""
+async def test_visibility_set_during_a_suspension_applies_after_it(server, reactor, visible, meanwhile):
+    """An admin hides or shows the entry. Otherwise the entry is as visible as before."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
     if not visible:
@@ -170,8 +170,8 @@ async def test_what_an_operator_decides_meanwhile_is_for_afterwards(server, reac
     assert server.sql("SELECT visible FROM leaderboard") == [(wanted,)]
 
 
-async def test_an_older_node_begins_and_goes_on_with_no_session(server, reactor):
-    """Whatever inserts a refresh token, it finds no row: that is how older nodes find a token spent."""
+async def test_older_node_can_not_begin_or_refresh_a_session(server, reactor):
+    """Inserting a refresh token returns no row, which older nodes take for a spent token."""
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
@@ -191,8 +191,8 @@ async def test_an_older_node_begins_and_goes_on_with_no_session(server, reactor)
     assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
 
 
-async def test_a_session_that_waits_for_the_suspension_does_not_begin(server, reactor):
-    """An older node's statement that has begun before, and waits for the player's row, inserts nothing either."""
+async def test_session_does_not_begin_if_the_player_is_suspended_first(server, reactor):
+    """An older node's statement waits for the player's row while the suspension commits."""
     ann = await server.player("ann")
     me = await ann.me()
     suspending = connect(server.dsn)
@@ -210,8 +210,8 @@ async def test_a_session_that_waits_for_the_suspension_does_not_begin(server, re
         suspending.close()
 
 
-async def test_another_end_and_message_replace_the_former(server, reactor):
-    """Suspending again changes both; the message may be absent, and so may the end."""
+async def test_second_suspension_replaces_end_and_message(server, reactor):
+    """Both may be absent."""
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
@@ -221,8 +221,11 @@ async def test_another_end_and_message_replace_the_former(server, reactor):
         assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
 
 
-async def test_a_locked_player_changes_nothing_that_others_see(server, reactor):
-    """Opting in, the avatar and what is held are 403; playing, hiding and deleting go on, and uploads are held."""
+async def test_locked_player_can_not_change_what_others_see(server, reactor):
+    """Opting in, the avatar and listing held replays return 403.
+
+    Playing, hiding and deleting work; new replays are held.
+    """
     ann, former = await winner(server)
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
@@ -251,8 +254,8 @@ async def test_a_locked_player_changes_nothing_that_others_see(server, reactor):
     await ann.delete_replay(held)
 
 
-async def test_an_older_node_neither_renames_nor_lists_under_a_lock(server, reactor):
-    """Its opt-in keeps name and visibility, and its listing keeps what is held unlisted."""
+async def test_older_node_can_not_rename_or_list_under_a_lock(server, reactor):
+    """Its opt-in keeps name and visibility, and its listing leaves held replays unlisted."""
     ann, _ = await winner(server)
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
@@ -267,8 +270,8 @@ async def test_an_older_node_neither_renames_nor_lists_under_a_lock(server, reac
     assert server.sql("SELECT display_name, visible FROM leaderboard") == [("A player", True)]
 
 
-async def test_a_cutoff_ends_older_access_tokens_alone(server, reactor):
-    """What is issued before counts no more, with its session; a new login works at once, and its token is above."""
+async def test_cutoff_ends_only_earlier_access_tokens(server, reactor):
+    """Their sessions end too. A new login works immediately, and its token is later than the cutoff."""
     ann = await server.player("ann")
     other = server.client()
     await other.login("ann", PASSWORD)
@@ -287,8 +290,8 @@ async def test_a_cutoff_ends_older_access_tokens_alone(server, reactor):
     assert server.sql("SELECT count(DISTINCT each) FROM users, unnest(access_expiries) AS each") == [(5,)]
 
 
-async def test_a_cutoff_reaches_tokens_of_a_fast_clock_and_of_a_slow_one(server, reactor):
-    """A token that a fast node has issued is refused, and what a slow node issues afterwards is not."""
+async def test_cutoff_allows_for_wrong_clocks(server, reactor):
+    """Tokens that a fast node has issued are refused, tokens that a slow node issues later are accepted."""
     ann = await server.player("ann")
     me = await ann.me()
     ((expiry,),) = server.sql("SELECT access_expiries[1] FROM users")

@@ -20,8 +20,8 @@ async def pull(server, client):
     return answer.json["merged"]
 
 
-async def test_who_never_pushed_pulls_the_defaults(server):
-    """Zeros, never, and times older than any push; nothing is stored by looking."""
+async def test_first_pull_returns_the_defaults(server):
+    """Counts are zero, and times are earlier than any push. A pull stores nothing."""
     client = await server.player("ann")
     me = await client.me()
     answer = await server.ask("GET", "/api/sync/pull", bearer=client.tokens.access_token)
@@ -35,8 +35,7 @@ async def test_who_never_pushed_pulls_the_defaults(server):
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-async def test_what_was_pushed_is_pulled(server):
-    """Pull gives what the last push answered."""
+async def test_pull_returns_the_result_of_the_last_push(server):
     client = await server.player("ann")
     answer = await push(server, client, progress_of(stats__games_won=3, stats__games_played=5, zz_new={"a": [1.50]}))
     assert answer.status == 200
@@ -45,8 +44,8 @@ async def test_what_was_pushed_is_pulled(server):
     assert answer.json["merged"]["stats"]["games_lost"] == 2
 
 
-async def test_the_bytes_of_a_rust_client(server):
-    """The nil id, nine digits of a second, offsets, absent fields and 2^64-1 are accepted, and fit going back."""
+async def test_payload_of_a_rust_client_is_accepted(server):
+    """It has the nil id, nanoseconds, offsets, absent fields and 2^64-1; the client can decode the reply."""
     client = await server.player("ann")
     body = b"""{"user_id":"00000000-0000-0000-0000-000000000000","stats":{"games_played":4294967295,
     "games_won":4294967295,"games_lost":0,"win_streak_current":7,"win_streak_best":9,"avg_time_seconds":18446744073709551615,
@@ -72,8 +71,8 @@ async def test_the_bytes_of_a_rust_client(server):
             assert 0 <= value <= (U64 if wide else U32), name
 
 
-async def test_the_id_comes_back_in_the_form_that_was_pushed(server):
-    """Nil or the player's own, in any spelling; anybody else's is refused."""
+async def test_id_returns_in_the_pushed_form(server):
+    """The id is nil or the player's, in any spelling; another player's is refused."""
     client = await server.player("ann")
     mine = (await client.me()).id
     other = (await (await server.player("bob")).me()).id
@@ -87,8 +86,8 @@ async def test_the_id_comes_back_in_the_form_that_was_pushed(server):
         assert (answer.status, answer.json) == (400, {"error": "user_id mismatch"})
 
 
-async def test_a_second_device_merges(server):
-    """The second push is merged with what is stored, and conflicts are told."""
+async def test_second_device_merges(server):
+    """The second push is merged with the stored progress, and the reply lists conflicts."""
     phone = await server.player("ann")
     tablet = server.client()
     await tablet.login("ann", "canary password")
@@ -144,8 +143,8 @@ GRANTED = {"reward_granted": True}
         ({"stats": None}, "$.stats"),
     ],
 )
-async def test_a_wrong_field_is_named_by_its_path(server, change, path):
-    """Out of range, of the wrong type, missing: a 400 that says where, and nothing is stored."""
+async def test_error_names_the_path_of_a_wrong_field(server, change, path):
+    """A field out of range, of a wrong type or missing returns 400, and nothing is stored."""
     client = await server.player("ann")
     answer = await push(server, client, progress_of(**change))
     assert answer.status == 400
@@ -153,8 +152,7 @@ async def test_a_wrong_field_is_named_by_its_path(server, change, path):
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-async def test_every_field_that_must_be_there_is_asked_for(server):
-    """Leaving out a required field is a 400, leaving out an optional one is not."""
+async def test_only_required_fields_are_required(server):
     client = await server.player("ann")
     optional = {
         "daily_challenge_longest_streak",
@@ -176,8 +174,8 @@ async def test_every_field_that_must_be_there_is_asked_for(server):
             assert answer.status == 200 or f"`{name}`" in answer.json["error"]
 
 
-async def test_a_result_that_is_too_large_is_refused_and_nothing_stored(server):
-    """Two halves that fit alone don't fit together: 400, and the first half is still there."""
+async def test_too_large_result_is_refused_and_not_stored(server):
+    """Two halves fit alone, but not together: the service returns 400, and keeps the first half."""
     client = await server.player("ann")
     half = "x" * (PAYLOAD_MAX_BYTES * 6 // 10)
     first = await push(server, client, progress_of(zz_a=half))
@@ -200,7 +198,7 @@ NEVER_SPELLINGS = [
 
 @pytest.mark.parametrize("never", NEVER_SPELLINGS)
 async def test_never_may_be_spelled_as_a_double(server, never):
-    """A number near 2^64-1 and null, which JavaScript writes, mean never: 2^64-1, or 0 in the times of the modes."""
+    """A number near 2^64-1 and JavaScript's null mean never: 2^64-1, or 0 in the times of the modes."""
     client = await server.player("ann")
     mine = progress_of(
         stats__classic_fastest_win_seconds=U64, stats__zen_fastest_win_seconds=U64, stats__zen_best_score=7
@@ -215,14 +213,14 @@ async def test_never_may_be_spelled_as_a_double(server, never):
 
 @pytest.mark.parametrize("number", [b"18446744073710000001", b"1.9e19"])
 async def test_time_beyond_never_is_refused(server, number):
-    """A greater number is no rounded 2^64-1."""
+    """A greater number can't be a rounded 2^64-1."""
     client = await server.player("ann")
     body = encode(progress_of()).replace(b"18446744073709551615", number)
     assert (await push(server, client, body)).status == 400
 
 
 async def test_streak_of_a_single_device_falls_when_a_game_is_lost(server):
-    """A device that pulls, wins twice and loses gets its streak back each time, without a conflict."""
+    """A device pulls, wins twice and loses. It gets its streak back each time, without a conflict."""
     client = await server.player("ann")
     await pull(server, client)
     for won, played, streak in [(1, 1, 1), (2, 2, 2), (2, 3, 0), (3, 4, 1)]:
@@ -234,7 +232,7 @@ async def test_streak_of_a_single_device_falls_when_a_game_is_lost(server):
 
 
 async def test_push_ignores_days_of_the_future(server):
-    """A clock that is years ahead doesn't fail the push, and leaves no date in the progress."""
+    """A clock that is years ahead neither fails the push nor leaves a date in the progress."""
     client = await server.player("ann")
     mine = progress_of(
         progress__daily_challenge_last_completed="2099-01-01",
@@ -261,7 +259,7 @@ def as_doubles(value):
 
 
 async def test_counters_may_be_spelled_as_doubles(server):
-    """Whole numbers with a point or an exponent count as integers; what the server doesn't know keeps its spelling."""
+    """Whole numbers with a point or an exponent are integers. Unknown fields keep their spelling."""
     client = await server.player("ann")
     whole = progress_of(
         stats__games_played=95,
@@ -277,12 +275,12 @@ async def test_counters_may_be_spelled_as_doubles(server):
     assert b'"zz":[1.0, 1000.0]' in answer.content
     merged = answer.json["merged"]
     for part in ("stats", "progress"):
-        assert encode(merged[part]) == encode(expected[part])  # as text, where 95 is not 95.0
+        assert encode(merged[part]) == encode(expected[part])  # as text, because 95 differs from 95.0
 
 
 @pytest.mark.parametrize("field", ["last_modified", "stats.last_modified", "achievements[0].unlock_date"])
-async def test_a_second_of_60_is_refused(server, field):
-    """A leap second in any time of a payload is a 400 that names the field, also where numbers are doubles."""
+async def test_leap_second_is_refused(server, field):
+    """A time with second 60 returns 400 with the field's name, even if other numbers are doubles."""
     client = await server.player("ann")
     record = {"id": "first_win", "unlocked": True, "unlock_date": "2026-12-31T23:59:59Z", **GRANTED}
     pushed = progress_of(achievements=[record], zz={"last_modified": "2026-12-31T23:59:60Z"})
@@ -296,8 +294,8 @@ async def test_a_second_of_60_is_refused(server, field):
         assert answer.json["error"].endswith(f"`$.{field}`")
 
 
-async def test_a_time_that_is_none_may_have_any_spelling(server):
-    """What looks like a time without a colon in its offset is fine where no time belongs; escapes hide none."""
+async def test_text_that_looks_like_a_time_may_have_any_spelling(server):
+    """Only fields for times need a colon in the offset. Escapes hide no wrong time."""
     client = await server.player("ann")
     texts = progress_of(zz="2026-11-20T00:00:00+0100", progress__weekly_goal_progress={"a:00:00+0100": 1})
     assert (await push(server, client, texts)).status == 200
@@ -309,7 +307,7 @@ HALVES = rb"""{"zz": "half \ud800 of \uDFFF a pair, \ud83d\ude00, \\ud800 \u0000
 
 
 async def test_half_a_surrogate_pair_in_an_unknown_field_is_kept_as_its_escape(server):
-    """Wherever the field stands, pull gives it to the byte as it was pushed, also after another device's push."""
+    """Pull returns the field byte for byte, wherever it is, even after another device's push."""
     client = await server.player("ann")
     record = {"id": "\U0001f600", "unlocked": True, "unlock_date": None, "reward_granted": False}
     payload = progress_of(achievements=[record], progress__weekly_goal_progress={"\U0001f600\0": 1})
@@ -325,7 +323,7 @@ async def test_half_a_surrogate_pair_in_an_unknown_field_is_kept_as_its_escape(s
             name, _, value = field.strip(b'"').partition(b'": ')
             assert pulled.content.count(b'":' + value) == 4, name
     opted_in = await opt_in(server, client, "Ann")
-    assert opted_in.status == 200  # for which the stored progress is read
+    assert opted_in.status == 200  # opting in reads the stored progress
     merged = (await client.pull()).merged
     assert [record.id for record in merged.achievements] == ["\U0001f600"]
     assert merged.progress.weekly_goal_progress == {"\U0001f600\0": 1}
@@ -342,16 +340,16 @@ async def test_half_a_surrogate_pair_in_an_unknown_field_is_kept_as_its_escape(s
     ],
     ids=["id", "goal", "week", "name in stats", "name"],
 )
-async def test_half_a_surrogate_pair_is_no_text(server, change):
-    """In a field that the server knows, and in a name, it is a 400."""
+async def test_half_a_surrogate_pair_in_a_known_field_is_refused(server, change):
+    """A name with one returns 400 too."""
     client = await server.player("ann")
     answer = await push(server, client, progress_of(zz="\ud83d\ude00 \ud800", **change))
     assert answer.status == 400
     assert answer.json["error"].startswith("request body")
 
 
-async def test_a_merge_over_a_bound_is_refused_and_nothing_stored(server):
-    """Two halves that keep the bounds alone don't keep them together: 400 that names the bound."""
+async def test_merge_beyond_a_bound_is_refused_and_not_stored(server):
+    """Two halves keep the bounds alone, but not together: the 400 names the bound."""
     client = await server.player("ann")
     first = await push(server, client, progress_of(progress__unlocked_card_backs=[*range(600)]))
     assert first.status == 200
@@ -361,8 +359,8 @@ async def test_a_merge_over_a_bound_is_refused_and_nothing_stored(server):
     assert await pull(server, client) == first.json["merged"]
 
 
-async def test_a_player_with_more_than_the_bounds_allow_can_go_on_playing(server):
-    """What was stored before there were bounds stays, is pulled, and may be pushed; nothing is added to it."""
+async def test_progress_beyond_the_bounds_can_still_be_pushed(server):
+    """Progress from before the bounds stays and can be pulled and pushed, but nothing is added to it."""
     client = await server.player("ann")
     merged = (await push(server, client, progress_of())).json["merged"]
     merged["progress"]["unlocked_card_backs"] = [*range(1_500)]
@@ -376,8 +374,8 @@ async def test_a_player_with_more_than_the_bounds_allow_can_go_on_playing(server
     assert (await push(server, client, progress_of(progress__unlocked_card_backs=[1_500]))).status == 400
 
 
-async def test_a_deleted_player_can_neither_push_nor_pull(server):
-    """A good token of a player who is gone is a 404, and the deletion took the progress with it."""
+async def test_deleted_player_can_neither_push_nor_pull(server):
+    """Both return 404, and the deletion removed the progress."""
     client = await server.player("ann")
     tokens = client.tokens
     await push(server, client, progress_of())
@@ -389,8 +387,8 @@ async def test_a_deleted_player_can_neither_push_nor_pull(server):
     assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
 
 
-async def test_any_legal_payload_survives_postgresql(server, full):
-    """What hypothesis can think of is pushed, pulled, pushed again: always a 200, and the same each time."""
+async def test_any_legal_payload_can_be_stored(server, full):
+    """Hypothesis makes payloads: a push, a pull and a second push return 200 and the same progress."""
     client = await server.player("ann")
     for payload in examples(payloads, 150 if full else 15):
         server.sql("DELETE FROM sync_states")
@@ -406,7 +404,7 @@ async def test_any_legal_payload_survives_postgresql(server, full):
 
 @pytest.mark.parametrize("has_row", [False, True], ids=["the first push", "later pushes"])
 async def test_simultaneous_pushes_of_one_player_are_all_kept(nodes, has_row):
-    """200 pushes at once, over two processes: every acknowledged value is in the final state."""
+    """Two processes get 200 pushes together, and the final state has every acknowledged value."""
     client = await nodes[0].player("ann")
     if has_row:
         await push(nodes[0], client, progress_of())
@@ -429,7 +427,7 @@ async def test_simultaneous_pushes_of_one_player_are_all_kept(nodes, has_row):
 
 
 async def test_pushes_of_many_players_do_not_deadlock(nodes, no_deadlocks, full):
-    """Many pushes of 100 players, half of them on the leaderboard, over two processes: no deadlock, no 5xx."""
+    """100 players push many times over two processes, half of them on the leaderboard. No request fails with 5xx."""
     tokens = [access for _, _, access in players(nodes[0].dsn, 100)]
     chance = random.Random(7)
     order = [number for number in range(100) for _ in range(10 if full else 3)]

@@ -1,4 +1,4 @@
-"""Handlers end in time, whether or not their work can be cancelled."""
+"""The time limit of handlers, whether or not their work can be cancelled."""
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
@@ -16,7 +16,7 @@ def clock():
 
 
 class Bounded:
-    """Work with a limit, and all that became of it."""
+    """Work with a limit, and all its outcomes."""
 
     def __init__(self, limit, seconds=15, canceller=None):
         self.work, self.results, self.late = Deferred(canceller), [], []
@@ -24,8 +24,8 @@ class Bounded:
         self.outcome.addCallbacks(self.results.append, lambda failure: self.results.append(failure.type))
 
 
-def test_work_that_ends_in_time_has_its_own_outcome(clock):
-    """A result as well as a failure."""
+def test_work_that_ends_in_time_keeps_its_outcome(clock):
+    """The outcome is a result or a failure."""
     limit = TimeLimit(reactor=clock)
     good, bad = Bounded(limit), Bounded(limit)
     good.work.callback("reply")
@@ -35,7 +35,7 @@ def test_work_that_ends_in_time_has_its_own_outcome(clock):
 
 
 def test_each_work_has_its_own_deadline(clock):
-    """To the moment, though there is one timer; also one whose limit is shorter than those before."""
+    """Deadlines are exact with one timer, even if a later one is shorter."""
     limit = TimeLimit(reactor=clock)
     first = Bounded(limit)
     clock.advance(10)
@@ -51,8 +51,8 @@ def test_each_work_has_its_own_deadline(clock):
     assert second.results == [TimeoutError]
 
 
-def test_work_that_can_not_be_cancelled_does_not_delay_the_outcome(clock):
-    """Its result comes too late, and a failure of it is told for the log."""
+def test_uncancellable_work_does_not_delay_the_timeout(clock):
+    """Its result is dropped, and its failure is passed on to the log."""
     limit = TimeLimit(reactor=clock)
     stubborn = [Bounded(limit) for _ in range(2)]
     for each in stubborn:
@@ -65,8 +65,8 @@ def test_work_that_can_not_be_cancelled_does_not_delay_the_outcome(clock):
     assert (stubborn[0].late, stubborn[1].late) == ([], [LookupError])
 
 
-def test_a_client_that_goes_cancels_the_work(clock):
-    """That is no TimeoutError; nor is a failure of its own with which the work answers a timeout."""
+def test_client_that_leaves_cancels_the_work(clock):
+    """The outcome isn't a TimeoutError. Nor is another failure with which the work reacts to a timeout."""
     limit = TimeLimit(reactor=clock)
     gone = Bounded(limit)
     gone.outcome.cancel()

@@ -1,4 +1,4 @@
-"""Answers that no session of their own remembers (docs/sync.md "How games are counted")."""
+"""Replies that are remembered for all sessions (docs/sync.md "How games are counted")."""
 
 from tests.harness.constants import PASSWORD
 from tests.harness.devices import Device
@@ -13,8 +13,8 @@ def played(counts, games):
     return device.counts
 
 
-def test_what_something_else_has_stored_is_remembered_when_it_is_told(nodes, shared_dsn):
-    """A pull of a payload that an older version stored, taken up only after the next push, adds nothing twice."""
+def test_pull_of_progress_from_an_older_version_is_remembered(nodes, shared_dsn):
+    """A device adopts the reply only after the next push; no game is added twice."""
     register(nodes[0])
     phone, tablet = log_in(nodes[0]), log_in(nodes[1])
     hundred = played(Device().counts, 100)
@@ -26,8 +26,11 @@ def test_what_something_else_has_stored_is_remembered_when_it_is_told(nodes, sha
     assert push(nodes[0], phone, played(told, 1)).games_played <= 106
 
 
-def test_what_a_token_of_no_session_is_told_is_remembered_for_all(nodes):
-    """A pull with the token from before a refresh, taken up after a push with the newer one, adds nothing twice."""
+def test_pull_with_a_token_of_no_session_is_remembered_for_all(nodes):
+    """The token is from before a refresh.
+
+    The device adopts the reply after a push with the newer token; no game is added twice.
+    """
     pair = call(nodes[0], "POST", "/api/auth/register", {"username": "ann", "password": PASSWORD})
     tablet = log_in(nodes[1])
     hundred = played(Device().counts, 100)

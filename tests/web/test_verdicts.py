@@ -1,4 +1,4 @@
-"""Verdicts and timelines over HTTP (docs/protocol.md "Replays"); tests/checking has how they come about."""
+"""Verdicts and timelines over HTTP (docs/protocol.md "Replays"); tests/checking has the checks themselves."""
 
 import msgspec
 import pytest
@@ -21,8 +21,8 @@ async def show(server, replay_id, what="verdict", **options):
     return await server.ask("GET", f"/api/replays/{replay_id}/{what}", **options)
 
 
-def test_the_page_of_a_replay_has_words_for_every_reason():
-    """Whatever the engine finds, players read a sentence about it."""
+def test_page_of_a_replay_has_words_for_every_reason():
+    """Players read a sentence about each result of the engine."""
     refuted = VerdictAnswer(
         status="refuted", ruleset=None, undos=None, score=None, moves=None, reason=None, checked_at=None
     )
@@ -30,8 +30,8 @@ def test_the_page_of_a_replay_has_words_for_every_reason():
     assert len(sentences) == len(Reason)
 
 
-async def test_a_replay_is_pending_until_it_is_checked(server):
-    """For everybody, without a token; caches ask each time."""
+async def test_replay_is_pending_until_it_is_checked(server):
+    """Every client may ask without a token; caches ask each time."""
     client = await server.player("ann")
     replay_id = await upload(server, client, game())
     answer = await show(server, replay_id)
@@ -52,8 +52,8 @@ async def test_a_replay_is_pending_until_it_is_checked(server):
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-async def test_a_verdict_is_shown_as_it_is_stored(server, stored, shown):
-    """With the time of the check, and null where the status has nothing to say; in the recent list the status alone."""
+async def test_verdict_is_returned_as_it_is_stored(server, stored, shown):
+    """It has the time of the check, and null in unused fields. The recent list has only the status."""
     replay_id = await upload(server, await server.player("ann"), game())
     server.sql(STORE, (replay_id, *stored))
     nothing = dict.fromkeys(["ruleset", "undos", "score", "moves", "reason"])
@@ -61,20 +61,20 @@ async def test_a_verdict_is_shown_as_it_is_stored(server, stored, shown):
     assert (await show(server, replay_id)).json == {"status": stored[0], **nothing, **shown, **checked_at}
 
 
-async def test_the_recent_list_has_the_status(server):
-    """Of each replay, also of those that nobody has checked."""
+async def test_recent_list_has_the_status(server):
+    """Unchecked replays have one too."""
     client = await server.player("ann")
     first, second = await upload(server, client, game()), await upload(server, client, game())
     server.sql(STORE, (first, *VERIFIED))
-    third = await upload(server, client, game())  # so that the list is not remembered from before
+    third = await upload(server, client, game())  # an upload ends the remembered list
     lines = (await server.ask("GET", "/api/replays/recent")).json
     assert {line["id"]: line["verdict"] for line in lines} == {first: "verified", second: "pending", third: "pending"}
     assert list(lines[0])[-1] == "verdict"
 
 
 @pytest.mark.parametrize("stored", [None, VERIFIED, ("refuted", "score", None, None, None, None)])
-async def test_what_can_not_be_played_back_is_a_409(server, stored):
-    """Pending, not verified, or too long for a timeline."""
+async def test_timeline_of_an_unplayable_replay_is_a_409(server, stored):
+    """The replay is pending, not verified, or too long."""
     client = await server.player("ann")
     replay_id = await upload(server, client, game())
     if stored is not None:
@@ -89,14 +89,14 @@ async def test_what_can_not_be_played_back_is_a_409(server, stored):
 
 @pytest.mark.parametrize("what", ["verdict", "timeline"])
 @pytest.mark.parametrize("path", ["x", MISSING, MISSING[:-1] + "G"])
-async def test_an_unknown_replay_is_a_404(server, path, what):
-    """No such id, or no id at all."""
+async def test_unknown_replay_is_a_404(server, path, what):
+    """The id is unknown or malformed."""
     answer = await show(server, path, what, headers={"If-None-Match": "*"})
     assert (answer.status, answer.json) == (404, {"error": "replay not found"})
 
 
-async def test_both_go_with_the_replay(server):
-    """Deleting it deletes its verdict, and its place in the queue."""
+async def test_deleting_a_replay_deletes_its_verdict(server):
+    """The replay leaves the queue of checks too."""
     client = await server.player("ann")
     replay_id = await upload(server, client, game())
     server.sql(STORE, (replay_id, *VERIFIED))
