@@ -1,4 +1,4 @@
-"""Progress as the merge takes it: decoded, with what the server doesn't know kept beside."""
+"""Progress as the merge takes it: decoded, and beside it the fields that the server doesn't know."""
 
 import msgspec
 
@@ -8,11 +8,11 @@ from tests.harness.payloads import encode, progress_of
 
 
 def document(payload):
-    """The decoded form of a payload of plain values."""
+    """Return the decoded form of a payload of plain values."""
     raw = encode(payload)
     return Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
 
 
 def example(**changes):
-    """The progress of nobody in particular, with changes like stats__games_won=5."""
+    """Return example progress with changes such as stats__games_won=5."""
     return document(progress_of(**changes))

@@ -1,4 +1,4 @@
-"""Which usernames and passwords are accepted (docs/protocol.md "Sessions")."""
+"""The rules of usernames and passwords (docs/protocol.md "Sessions")."""
 
 import re
 
@@ -12,8 +12,8 @@ from tests.harness.strategies import texts
 
 
 @given(texts(max_size=40) | st.from_regex(r"[A-Za-z0-9_ ]{0,40}", fullmatch=True))
-def test_a_username_is_3_to_32_ascii_letters_digits_and_underscores(text):
-    """A name is accepted exactly when, trimmed, it matches the rule; and then it comes back trimmed."""
+def test_username_has_3_to_32_ascii_letters_digits_and_underscores(text):
+    """The service trims a name, accepts it exactly if it matches the rule, and returns it trimmed."""
     if re.fullmatch(r"[A-Za-z0-9_]{3,32}", text.strip()):
         assert check_username(text) == text.strip()
     else:
@@ -22,8 +22,8 @@ def test_a_username_is_3_to_32_ascii_letters_digits_and_underscores(text):
 
 
 @given(texts(max_size=40))
-def test_a_password_has_8_to_1024_bytes_and_keeps_every_one(text):
-    """Passwords count in bytes of UTF-8 and are not trimmed."""
+def test_password_has_8_to_1024_bytes_and_keeps_every_one(text):
+    """A password counts in bytes of UTF-8 and isn't trimmed."""
     if 8 <= len(text.encode()) <= 1024:
         assert check_new_password(text) == text.encode()
     else:
@@ -32,8 +32,7 @@ def test_a_password_has_8_to_1024_bytes_and_keeps_every_one(text):
 
 
 @pytest.mark.parametrize(("length", "accepted"), [(7, False), (8, True), (1024, True), (1025, False)])
-def test_the_bounds_of_a_password(length, accepted):
-    """8 and 1,024 bytes are accepted, 7 and 1,025 are not."""
+def test_bounds_of_a_password_are_exact(length, accepted):
     if accepted:
         assert check_new_password("x" * length) == b"x" * length
     else:
@@ -42,6 +41,6 @@ def test_the_bounds_of_a_password(length, accepted):
 
 
 @pytest.mark.parametrize("text", ["", "  ", "ab", "x" * 33, "a b c", "ünïcode", "a" * 100_000])
-def test_a_name_that_nobody_can_have_is_not_looked_up(text):
-    """A login with an absurd name goes on without one, so that it costs what any login costs."""
+def test_login_with_an_impossible_username_looks_up_none(text):
+    """The login goes on without a name, so that it costs as much as any login."""
     assert username_to_look_up(text) is None

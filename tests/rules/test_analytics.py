@@ -1,4 +1,4 @@
-"""Which analytics events count, and what is said of the others (docs/protocol.md "Analytics")."""
+"""The rules of analytics events, and the reasons of refusals (docs/protocol.md "Analytics")."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,19 +19,19 @@ MISSING = object()
 
 
 def event(**changes):
-    """The JSON of an event; a field that is MISSING is left out."""
+    """Return the JSON of an event; a field that is MISSING is left out."""
     fields = {"id": ID, "event_type": "game_won", "payload": {}, "client_time": NOW.isoformat()} | changes
     return json.dumps({name: value for name, value in fields.items() if value is not MISSING}).encode()
 
 
 def judged(*events, now=NOW, session=b'"s"', user=b"null"):
-    """A batch of events, each given as its JSON, from the wire on."""
+    """Return the result of a batch of events, each given as its JSON."""
     body = b'{"session_id": %b, "user_id": %b, "events": [%b]}' % (session, user, b", ".join(events))
     return validate(msgspec.json.decode(splittable(body), type=UndecodedBatch), now)
 
 
 def reason(raw):
-    """Why this event is rejected; None when it is accepted."""
+    """Return the reason why this event is rejected, or None."""
     rejected = judged(raw).rejected
     return rejected[0].error if rejected else None
 
@@ -72,26 +72,26 @@ NUL_OR_HALF = "event must not contain U+0000 or half of a surrogate pair"
         (b"null", "Expected `object`, got `null`"),
     ],
 )
-def test_a_rejected_event_is_told_why(raw, error):
-    """What is missing, of the wrong type or no text is named."""
+def test_rejected_event_has_a_reason(raw, error):
+    """The reason names a field that is missing or has a wrong type."""
     assert reason(raw) == error
 
 
 @pytest.mark.parametrize("name", ["a", "_", "a" * 64, "game_won2"])
-def test_event_types_that_count(name):
-    """1 to 64 lower-case letters, digits and underscores, no digit first."""
+def test_event_type_has_1_to_64_lower_case_letters_digits_and_underscores(name):
+    """A digit can't come first."""
     assert reason(event(event_type=name)) is None
 
 
 @pytest.mark.parametrize("name", ["", "a" * 65, "2a", "A", "a-b", "é", "a\n", "\na", "a " * 2, "a" * 64 + "\n"])
-def test_event_types_that_don_t(name):
-    """Everything else, a line end at the end included."""
+def test_other_event_types_are_rejected(name):
+    """A line end at the end makes a type invalid too."""
     assert "at `$.event_type`" in reason(event(event_type=name))
 
 
 @pytest.mark.parametrize("text", ["x" * 4094, "é" * 2047, "\\" * 2047])
-def test_a_payload_has_4096_bytes_as_it_was_sent(text):
-    """Bytes of the JSON with its escapes and white space count, one more is too many, and it is kept as it came."""
+def test_payload_has_at_most_4096_bytes_as_sent(text):
+    """The limit counts escapes and white space, and the payload is stored as sent."""
     payload = json.dumps(text, ensure_ascii=False).encode()
     assert len(payload) == 4096
     raw = event(payload="?").replace(b'"?"', payload)
@@ -102,8 +102,8 @@ def test_a_payload_has_4096_bytes_as_it_was_sent(text):
 
 
 @pytest.mark.parametrize(("spaces", "fits"), [(4094, True), (4095, False)])
-def test_white_space_in_a_payload_counts_and_around_it_doesn_t(spaces, fits):
-    """The 4,096 bytes begin and end with the value."""
+def test_white_space_around_a_payload_is_not_counted(spaces, fits):
+    """The payload begins and ends with the value."""
     raw = event(payload="?").replace(b'"?"', b"  [" + b" " * spaces + b"]  ")
     assert (reason(raw) is None) is fits
 
@@ -111,19 +111,18 @@ def test_white_space_in_a_payload_counts_and_around_it_doesn_t(spaces, fits):
 @pytest.mark.parametrize(
     "payload", [b"null", b"[1e100000, -0.0]", b'"\\ud83d\\ude00"', b'"\\\\u0000"', b'"\\\\ud800"', b'{"a":1,"a":2}']
 )
-def test_a_payload_is_any_json_and_kept(payload):
-    """Numbers beyond any range, escapes that only look forbidden, and doubled keys come through as they are."""
+def test_payload_may_be_any_json(payload):
+    """Numbers beyond any range, escapes that only look forbidden and doubled keys stay as they are."""
     (accepted,) = judged(event(payload="?").replace(b'"?"', payload)).events
     assert bytes(accepted.payload) == payload
 
 
-def test_no_payload_is_an_empty_one():
-    """An absent payload is {}."""
+def test_absent_payload_is_an_empty_object():
     assert bytes(judged(event(payload=MISSING)).events[0].payload) == b"{}"
 
 
-def test_an_event_is_at_most_24_hours_ahead():
-    """24 hours to the microsecond are fine; how old an event is doesn't matter."""
+def test_event_is_at_most_24_hours_ahead():
+    """The limit is exact to the microsecond. Events may have any age."""
     ahead = NOW + timedelta(hours=24)
     assert reason(event(client_time=ahead.isoformat())) is None
     assert reason(event(client_time="0001-01-01T00:00:00Z")) is None
@@ -132,15 +131,15 @@ def test_an_event_is_at_most_24_hours_ahead():
     assert reason(event(client_time="2026-11-21T21:00:00.1+09:00")) == "`client_time` is more than 24 hours ahead"
 
 
-def test_a_batch_has_50_events():
-    """Fifty are judged, fifty-one are refused as a whole, good or bad."""
+def test_batch_has_at_most_50_events():
+    """Fifty-one events are refused together, whether they are good or bad."""
     assert len(judged(*[b"1"] * 50).rejected) == 50
     with pytest.raises(BadRequest, match=r"^batch may contain at most 50 events$"):
         judged(*[b"1"] * 51)
 
 
-def test_one_bad_event_costs_no_other():
-    """The rejected one is named by its place; of two with one id the first counts, and both are accepted."""
+def test_bad_event_does_not_fail_the_batch():
+    """The result has the rejected event's index. Of two events with one id the first counts; both are accepted."""
     other = ID.replace("0", "1")
     batch = judged(event(payload=1), event(payload="\ud800"), event(id=other), event(payload=2, id=ID.upper()))
     assert [(each.id, bytes(each.payload)) for each in sorted(batch.events, key=lambda each: each.id)] == [
@@ -152,8 +151,8 @@ def test_one_bad_event_costs_no_other():
 
 
 @pytest.mark.parametrize("text", [b'"a\\u0000"', b'"\\ud800"'])
-def test_what_is_no_text_names_nobody(text):
-    """A session or user that can't be stored as text makes the whole batch a bad request."""
+def test_session_or_user_that_is_not_text_fails_the_batch(text):
+    """The whole batch is a bad request."""
     for part in ("session", "user"):
         with pytest.raises(BadRequest, match=f"^`{part}_id` must not contain U\\+0000"):
             judged(event(), **{part: text})
@@ -163,22 +162,22 @@ def test_what_is_no_text_names_nobody(text):
     "spelling",
     [ID, ID.upper(), f"urn:uuid:{ID}", f"URN:UUID:{ID}", f"{{{ID}}}", ID.replace("-", ""), f" {ID} "],
 )
-def test_a_name_that_is_a_uuid_is_spelled_in_one_way(spelling):
-    """Whatever the spelling, so that deleting the account finds it."""
+def test_uuid_as_a_name_has_one_spelling(spelling):
+    """Deleting the account thus finds all its events."""
     assert judged(event(), user=json.dumps(spelling).encode()).name == ID
 
 
 @pytest.mark.parametrize(
     ("user", "name"), [("ann", "ann"), (" ann\t", "ann"), ("Ann", "Ann"), ("  ", None), (None, None)]
 )
-def test_a_name_is_trimmed(user, name):
-    """As the username of a login is; case counts."""
+def test_name_is_trimmed(user, name):
+    """The username of a login is trimmed in the same way. Case counts."""
     assert judged(event(), user=json.dumps(user).encode()).name == name
 
 
 @given(texts(max_size=40))
-def test_other_text_is_no_uuid(text):
-    """Only the known spellings are taken for a UUID."""
+def test_other_text_is_not_a_uuid(text):
+    """Only the known spellings count."""
     assert canonical_uuid(text) is None
 
 
@@ -186,8 +185,8 @@ points = st.characters(exclude_categories=[]) | st.sampled_from('\0\\u"d\ud800\u
 
 
 @given(st.lists(st.text(points, max_size=12), max_size=5))
-def test_escapes_are_seen_for_what_they_are(texts):
-    """Half pairs are replaced and U+0000 is found exactly where decoding would have them; nothing else changes."""
+def test_escapes_are_replaced_exactly_where_decoding_needs_it(texts):
+    """Halves of surrogate pairs are replaced and U+0000 is found; everything else stays."""
     raw = json.dumps(texts).encode()
     mended = without_lone_surrogates(raw, instead=b"\\u0000")
     assert len(mended) == len(raw)

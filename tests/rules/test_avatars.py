@@ -1,4 +1,4 @@
-"""Which images are accepted (docs/security.md "Uploads")."""
+"""The images that are accepted as avatars (docs/security.md "Uploads")."""
 
 import pytest
 from hypothesis import given
@@ -9,13 +9,12 @@ from solisync.rules.avatars import AVATAR_TYPES, FORMATS, check_avatar
 from solisync.rules.shapes import is_id
 from tests.harness.payloads import DECLARED, IMAGES, OTHER_TYPES
 
-# For each way to declare an image: which contents it may have, and the extension that it gets.
+# For each declared type: the contents that it may have, and the extension of the avatar.
 
 
 @pytest.mark.parametrize("declared", DECLARED)
 @pytest.mark.parametrize("name", IMAGES)
-def test_an_image_begins_as_it_is_declared(declared, name):
-    """Of all contents exactly those of the declared type pass."""
+def test_image_content_must_match_its_declared_type(declared, name):
     accepted, extension = DECLARED[declared]
     if name in accepted:
         assert check_avatar(declared, IMAGES[name]) == extension
@@ -25,8 +24,8 @@ def test_an_image_begins_as_it_is_declared(declared, name):
 
 
 @pytest.mark.parametrize("declared", OTHER_TYPES)
-def test_no_other_type_is_an_avatar(declared):
-    """The refusal names the four types, whatever the content."""
+def test_other_types_are_refused(declared):
+    """The refusal lists the four types, whatever the content is."""
     for content in IMAGES.values():
         with pytest.raises(BadRequest) as refused:
             check_avatar(declared, content)
@@ -35,7 +34,7 @@ def test_no_other_type_is_an_avatar(declared):
 
 @given(st.sampled_from(["png", "jpeg", "gif89a", "webp"]), st.integers(0, 11), st.integers(0, 255))
 def test_every_byte_of_a_signature_counts(name, at, byte):
-    """A changed byte, or a beginning that is too short, is another format or none."""
+    """An image with a changed or missing byte has another format or none."""
     content = IMAGES[name]
     (image,) = [image for image in FORMATS if image.signature.match(content)]
     length = image.signature.match(content).end()
@@ -51,7 +50,7 @@ ID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 @pytest.mark.parametrize(
     "text", ["", ID.upper(), ID.replace("-", ""), f"{{{ID}}}", f"urn:uuid:{ID}", f"{ID}\n", "g" + ID[1:]]
 )
-def test_only_the_canonical_spelling_is_an_id(text):
-    """Other spellings of a UUID, which Python and PostgreSQL both read, are none in a path."""
+def test_avatar_id_has_one_spelling(text):
+    """Python and PostgreSQL read other spellings of a UUID, but a path with one isn't found."""
     assert is_id(ID)
     assert not is_id(text)

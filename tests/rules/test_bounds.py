@@ -1,4 +1,4 @@
-"""How much progress may hold (docs/sync.md "The payload")."""
+"""The bounds of progress (docs/sync.md "The payload")."""
 
 from datetime import date, timedelta
 
@@ -21,7 +21,7 @@ def dates(count):
 
 
 def unknown(count):
-    """That many unknown fields, a quarter of them in each of the four places."""
+    """Return so many unknown fields, a quarter of them in each of the four places."""
     quarter, rest = divmod(count, 4)
     changes = {f"zz_{number}": 1 for number in range(quarter + rest)}
     changes |= {f"{part}__zz_{number}": 1 for part in ("stats", "progress") for number in range(quarter)}
@@ -39,8 +39,8 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("name", MOST._fields)
-def test_a_count_over_its_bound_is_refused_by_name(name):
-    """The bound itself is fine, one more is not, and is named."""
+def test_count_beyond_its_bound_is_refused_by_name(name):
+    """The bound itself is accepted."""
     make, most = DOCUMENTS[name], getattr(MOST, name)
     check_bounds(make(most), None)
     with pytest.raises(BadRequest, match=f"at most {most:,} {name.replace('_', ' ')}"):
@@ -48,8 +48,8 @@ def test_a_count_over_its_bound_is_refused_by_name(name):
 
 
 @pytest.mark.parametrize("name", MOST._fields)
-def test_who_has_more_keeps_it_and_gets_no_further(name):
-    """A count over its bound passes as long as it is no larger than what is stored."""
+def test_count_beyond_its_bound_may_stay_but_not_grow(name):
+    """A push passes if its count isn't larger than the stored one."""
     make, most = DOCUMENTS[name], getattr(MOST, name)
     check_bounds(make(most + 2), make(most + 2))
     check_bounds(make(most + 1), make(most + 2))

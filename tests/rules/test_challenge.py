@@ -22,16 +22,15 @@ GOALS = {
     ("day", "seed", "goal"),
     [(date(2026, 4, 26), 1364344767969826, 4), (date(2026, 11, 20), 1364344768803968, 2)],
 )
-def test_days_that_are_known(day, seed, goal):
-    """These days have had these challenges, and always will."""
+def test_known_days_keep_their_challenges(day, seed, goal):
     challenge = daily_challenge(day)
     assert (challenge.date, challenge.seed) == (day, seed)
     assert (challenge.target_score, challenge.max_time_secs, challenge.description) == GOALS[goal]
 
 
 @given(st.dates())
-def test_every_day_has_a_seed_and_the_goal_it_picks(day):
-    """The seed folds the date's text, the goal is the seed's remainder."""
+def test_challenge_of_a_day_follows_from_its_date(day):
+    """The seed is computed from the date's text, and its remainder picks the goal."""
     seed = 0
     for character in str(day):
         seed = seed * 31 + ord(character)
@@ -49,6 +48,6 @@ def test_every_day_has_a_seed_and_the_goal_it_picks(day):
         (timedelta(1), 86_400),
     ],
 )
-def test_a_cache_may_keep_it_until_midnight(before_midnight, expected):
-    """Never longer, and at least a second."""
+def test_cache_time_ends_at_midnight(before_midnight, expected):
+    """The time is at least a second."""
     assert seconds_left(datetime(2026, 11, 21, tzinfo=UTC) - before_midnight) == expected

@@ -1,4 +1,4 @@
-"""Counting games across devices (docs/sync.md "How games are counted"): the rule, and simulated histories."""
+"""The rule that counts games across devices, and simulated histories (docs/sync.md "How games are counted")."""
 
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -15,80 +15,80 @@ COUNTS = st.builds(GameCounts, *4 * [st.integers(0, 50)], *2 * [st.integers(0, 9
 
 
 def games(number, seconds=100):
-    """The counts of a player who has won this many games, all alike."""
+    """Return the counts of a player with so many won games, all alike."""
     return GameCounts(number, number, 10 * number, 5 * number, number, 0, number * seconds)
 
 
-def test_two_devices_that_play_on_from_a_hundred_have_a_hundred_and_twelve():
-    """Five games on one device and seven on the other are twelve more, where the higher counter is seven more."""
+def test_games_of_two_devices_add_up():
+    """From 100 games, five on one device and seven on the other make 112. The higher counter would make 107."""
     knows = Known(games(100), ())
     assert add(games(105), games(100), knows)[:2] == (Basis.COUNTED, games(105))
     assert add(games(107), games(105), knows)[:2] == (Basis.COUNTED, games(112))
 
 
-def test_what_is_in_an_answer_is_not_counted_again():
-    """A device that has taken up an answer pushes it back with its own games; one that has not, without."""
+def test_games_in_a_reply_are_not_counted_again():
+    """A device that has adopted a reply pushes its games back with new ones; another device pushes without them."""
     knows = Known(games(105), (games(112),))
     assert add(games(115), games(112), knows)[:2] == (Basis.COUNTED, games(115))
     assert add(games(108), games(112), knows)[:2] == (Basis.COUNTED, games(115))
 
 
-def test_a_push_of_a_session_that_nothing_is_known_of_is_not_counted():
-    """The first push without a pull before, or one that reaches no answer, is merged by the higher counter."""
+def test_push_of_an_unknown_session_is_not_counted():
+    """A first push without a pull, or one below every reply, is merged by the higher counter."""
     assert add(games(7), games(100), NOTHING_KNOWN)[0] is Basis.MAXIMUM
     assert add(games(7), games(100), Known(None, (games(100),)))[0] is Basis.MAXIMUM
 
 
-def test_a_push_that_comes_late_is_stale():
-    """What is below the last push of its session adds nothing, and only its answer is remembered."""
+def test_late_push_is_stale():
+    """A push below the session's last push adds nothing, and only its reply is remembered."""
     knows = Known(games(9), (games(12),))
     assert add(games(8), games(12), knows)[0] is Basis.STALE
     assert knows.after(games(8), games(13), Basis.STALE) == Known(games(9), (games(12), games(13)))
 
 
-def test_answers_stay_until_a_push_covers_them():
-    """Those that a push does not reach may still be on their way to the device."""
+def test_replies_are_remembered_until_a_push_covers_them():
+    """A larger reply may still be on its way to the device."""
     knows = Known(None, (games(5), games(20)))
     assert knows.after(games(9), games(21), Basis.COUNTED) == Known(games(9), (games(20), games(21)))
 
 
-def test_a_push_merged_by_the_higher_counter_is_known_only_if_it_has_all_that_is_stored():
-    """Otherwise it may have come late: its device may have pushed more, which is in its answer and in none before."""
+def test_push_merged_by_maximum_is_remembered_only_if_it_covers_all_stored_counts():
+    """A lower push may be late, after a larger one. That one's games are in the new reply, but in no earlier one."""
     knows = Known(None, (games(50),))
     assert knows.after(games(27), games(60), Basis.MAXIMUM) == Known(None, (games(60),))
     assert NOTHING_KNOWN.after(games(60), games(60), Basis.MAXIMUM) == Known(games(60), (games(60),))
 
 
-def test_what_a_device_was_told_of_wins_by_draw_mode_stays_known():
-    """A push may reach an answer without these, and the next one have them: they are not counted again."""
+def test_wins_by_draw_mode_in_a_reply_stay_known():
+    """A push may cover a reply without them before the next push has them. They aren't counted again."""
     told = games(9)._replace(draw_three_wins=2)
     knows = Known(games(5), (told,)).after(games(9), games(12), Basis.COUNTED)
     assert knows == Known(told, (games(12),))
 
 
-def test_there_are_no_more_new_wins_by_draw_mode_than_new_wins():
-    """Others are older ones that a merge by maxima has taken from the stored counts."""
+def test_new_wins_by_draw_mode_do_not_exceed_new_wins():
+    """Further ones are older, taken from the stored counts by a merge by maxima."""
     pushed, stored = games(10)._replace(draw_one_wins=9, draw_three_wins=2), games(12)._replace(draw_three_wins=2)
     _, counts, _ = add(pushed, stored, Known(games(9), ()))
     assert (counts.games_won, counts.draw_one_wins, counts.draw_three_wins) == (13, 12, 2)
 
 
-def test_after_too_many_answers_only_the_latest_counts():
-    """A base from some of the answers alone would count the games of the others twice."""
+def test_only_the_latest_reply_is_remembered_after_too_many():
+    """A base without some of the replies would count their games twice."""
     answers = tuple(games(number) for number in range(20, 20 + MOST_ANSWERS))
     assert Known(games(1), answers).after(games(2), games(90), Basis.COUNTED) == Known(None, (games(90),))
 
 
 def test_counts_stop_at_the_end_of_their_range():
-    """A sum beyond u32 or u64 is their greatest value."""
+    """A sum beyond u32 or u64 becomes its maximum."""
     full = GameCounts(U32_MAX, U32_MAX, U64_MAX, U64_MAX, U32_MAX, U32_MAX, 0)
     basis, counts, _ = add(games(10), full, Known(games(1), ()))
     assert (basis, counts[:6]) == (Basis.COUNTED, full[:6])
 
 
 @given(COUNTS, COUNTS, st.builds(Known, st.none() | COUNTS, st.lists(COUNTS, max_size=3).map(tuple)))
-def test_counting_never_takes_away(pushed, stored, known):
-    """Whatever is known, the result reaches what was pushed and what was stored."""
+def test_counting_never_lowers_a_count(pushed, stored, known):
+    """The result is at least what was pushed and what was stored."""
     basis, counts, _ = add(pushed, stored, known)
     if basis is Basis.COUNTED:
         assert all(map(int.__ge__, counts[:6], pushed[:6]))
@@ -97,7 +97,7 @@ def test_counting_never_takes_away(pushed, stored, known):
 
 @dataclass
 class Server:
-    """What the server does with the counts alone."""
+    """The server's part of counting, without anything else."""
 
     counting: bool = True
     stored: GameCounts = NO_GAMES
@@ -105,10 +105,11 @@ class Server:
     known: dict = field(default_factory=dict)
 
     def begin(self, session):
+        """Log in. Messages of the earlier session are lost, or arrive with a token of no session."""
         self.known[session] = NOTHING_KNOWN
 
     def pull(self, session):
-        """The stored counts; without a session, every session may have been told them."""
+        """Return the stored counts. A pull without a session may have reached every session's device."""
         told_only = Known(None, (self.told,))
         for each in [session] if session else [*self.known]:
             knows = self.known[each]
@@ -118,7 +119,7 @@ class Server:
         return self.stored
 
     def push(self, session, pushed):
-        """The counts with those of a push; without a session, it may be of every session's device."""
+        """Return the counts after a push. A push without a session may come from any session's device."""
         knows = self.known.get(session, NOTHING_KNOWN)
         basis, merged, _ = add(pushed, self.stored, knows)
         if basis is not Basis.COUNTED or not self.counting:
@@ -141,11 +142,11 @@ class Server:
         return self.pull(session)
 
     def crash(self):
-        """Lose what is not logged."""
+        """Lose the memory, which isn't logged."""
         self.known = dict.fromkeys(self.known, NOTHING_KNOWN)
 
     def push_at_an_old_node(self, pushed):
-        """Merge by the higher counters, and end the memory."""
+        """Merge by the higher counters, and clear the memory."""
         self.told = NO_GAMES
         self.crash()
         self.push(None, pushed)
@@ -155,19 +156,19 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """How often something goes wrong: of all messages, or of all that happens."""
+    """The rates of faults, as shares of all messages or events."""
 
-    lost: float = 0.0  # messages; half of the pushes among them arrive later
-    old_tokens: float = 0.0  # messages with an access token that names no session
+    lost: float = 0.0  # lost messages; half of the pushes among them arrive later
+    old_tokens: float = 0.0  # messages with an access token of no session
     crashes: float = 0.0  # and pushes at a node of an older version
     logins: float = 0.01
     joins: float = 0.0
     refreshes: float = 0.0
-    lost_refreshes: float = 0.5  # of their requests, and of their answers; the device repeats them with the same key
+    lost_refreshes: float = 0.5  # requests or replies of refreshes; the device repeats them with the same key
 
 
 class History:
-    """Two to four devices that play and sync. A `simple` one keeps the greater counters, or ignores an answer."""
+    """Two to four devices that play and sync. A `simple` device keeps the greater counters, or ignores a reply."""
 
     def __init__(self, seed, faults, *, simple, counting):
         self.random, self.faults, self.simple = Random(seed), faults, simple
@@ -183,7 +184,7 @@ class History:
         return self.random.random() < chance
 
     def named(self, session, token):
-        """The session that an access token names: its newest one does, and the one before."""
+        """Return the session that an access token names: a session's two newest tokens name it."""
         return None if self.happens(self.faults.old_tokens) or token < self.issued[session] - 1 else session
 
     def token(self, number):
@@ -192,7 +193,7 @@ class History:
     def refresh(self, number):
         session = self.sessions[number]
         if not self.happens(self.faults.lost_refreshes):
-            self.issued[session] = self.held[number] + 1  # the same for a repeat
+            self.issued[session] = self.held[number] + 1  # a repeat gets the same token
             if not self.happens(self.faults.lost_refreshes):
                 self.held[number] += 1
 
@@ -234,7 +235,7 @@ class History:
             self.server.push(token, pushed)
 
     def join(self, number):
-        """Play as a guest, and join it on this device; the device repeats the request until it is answered."""
+        """Play as a guest, and join it on this device, which repeats the request until it gets a reply."""
         guest = Device()
         for _ in range(self.random.randint(1, 3)):
             self.play(guest)
@@ -277,7 +278,7 @@ class History:
             self.server.push(session and self.named(session, token), pushed)
 
     def run(self):
-        """What the server has in the end, and the truth; at no time has it more."""
+        """Return the server's final counts and the truth, which they never exceed at any time."""
         for _ in range(self.random.randint(5, 60)):
             self.step()
             if self.server.counting:
@@ -289,12 +290,12 @@ class History:
 
 
 def histories(count, faults, *, simple, counting=True):
-    """What so many histories end with."""
+    """Return the results of so many histories."""
     return [History(seed, faults, simple=simple, counting=counting).run() for seed in range(count)]
 
 
 def share(ends):
-    """How many of a hundred games that were played are counted in the end."""
+    """Return how many of a hundred played games are counted in the end."""
     return 100 * sum(stored.games_played for stored, _ in ends) / sum(true.games_played for _, true in ends)
 
 
@@ -318,7 +319,7 @@ MIXES = {
 
 @pytest.mark.parametrize("mix", MIXES)
 def test_no_history_counts_a_game_that_was_not_played(mix, full, figure):
-    """Whatever goes wrong together: never above the truth, never below what the higher counters alone give."""
+    """Under all faults together, counts stay between the higher counters and the truth."""
     faults, simple = MIXES[mix]
     count = 100 if not full else 100_000 if faults is EVERYTHING else 3_000
     counted = histories(count, faults, simple=simple)
@@ -331,19 +332,19 @@ def test_no_history_counts_a_game_that_was_not_played(mix, full, figure):
     assert share(counted) > share(maxima)
 
 
-def test_every_game_counts_where_nothing_is_lost():
-    """Devices that begin with a pull and take up every answer: exactly the games that were played."""
+def test_every_game_counts_if_nothing_is_lost():
+    """Devices begin with a pull and adopt every reply: the count is exact."""
     for stored, true in histories(300, Faults(), simple=False):
         assert stored[:6] == true[:6]
 
 
-def test_every_game_counts_where_answers_of_refreshes_alone_are_lost():
-    """A device syncs with the token before until the repeated refresh is answered, and is the same session."""
+def test_every_game_counts_if_only_replies_of_refreshes_are_lost():
+    """A device uses its previous token until its repeated refresh gets a reply, and stays in its session."""
     for stored, true in histories(300, Faults(refreshes=0.3), simple=False):
         assert stored[:6] == true[:6]
 
 
-def test_every_game_counts_where_guests_join():
-    """Games of guests add up with those of the player, whatever else its devices play and push."""
+def test_every_game_counts_if_guests_join():
+    """Games of guests are added to the player's, whatever other devices play and push."""
     for stored, true in histories(300, Faults(joins=0.2), simple=False):
         assert stored[:6] == true[:6]

@@ -1,4 +1,4 @@
-"""What the heads of pages say (docs/pages.md "How a page is made")."""
+"""The heads of pages (docs/pages.md "How a page is made")."""
 
 from datetime import UTC, date, datetime
 
@@ -25,7 +25,7 @@ VERIFIED = VerdictAnswer(
 
 
 def replay(**fields):
-    """A replay as its page shows it."""
+    """Return a replay as its page shows it."""
     ordinary = {
         "id": "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41",
         "username": "Ann",
@@ -52,7 +52,7 @@ def description(verdict=PENDING, **fields):
     return replay_head(ReplayData(replay(**fields), verdict)).description
 
 
-def test_the_title_says_who_won_and_how():
+def test_title_shows_the_winner_and_the_result():
     assert title() == "Ann won with 650 points in 4:11, draw three"
     assert title(draw_mode="DrawOne", username="x_1") == "x_1 won with 650 points in 4:11, draw one"
 
@@ -70,8 +70,8 @@ def test_the_title_says_who_won_and_how():
         (str(NUMBER_MAX), "9,007,199,254,740,992 points"),
     ],
 )
-def test_points_are_shown_as_a_number(spelling, shown):
-    """However it was spelled."""
+def test_points_are_shown_as_a_plain_number(spelling, shown):
+    """Uploads may spell them in any way."""
     assert title(final_score=spelling) == f"Ann won with {shown} in 4:11, draw three"
 
 
@@ -91,8 +91,8 @@ def test_time_is_shown_as_a_clock(seconds, shown):
     assert title(time_seconds=seconds) == f"Ann won with 650 points in {shown}, draw three"
 
 
-def test_the_description_has_the_details_and_the_verdict():
-    """What a preview shows is as true as what is known."""
+def test_description_has_the_details_and_the_verdict():
+    """A preview claims no more than the verdict."""
     details = "Mode Classic, deal 18446744073709551615, 2026-05-19."
     assert description() == f"{details} We are still checking this game. You can watch it as soon as that is done."
     assert description(VERIFIED) == f"{details} Verified: these moves win this deal with exactly 650 points."
@@ -102,8 +102,8 @@ def test_the_description_has_the_details_and_the_verdict():
     assert description(deal=None, mode="TimeAttack").startswith("Mode Time attack, 2026-05-19. ")
 
 
-def test_a_refuted_replay_is_a_claim():
-    """Nobody is said to have won with moves that don't."""
+def test_refuted_replay_is_shown_as_a_claim():
+    """The title says "claims", because the moves don't win."""
     verdict = msgspec.structs.replace(PENDING, status="refuted", reason="illegal_move")
     head = replay_head(ReplayData(replay(), verdict))
     assert head.title == "Ann claims 650 points in 4:11, draw three"
@@ -120,16 +120,16 @@ numbers = (st.integers(0, NUMBER_MAX) | st.floats(0, NUMBER_MAX)).map(str)
     st.sampled_from(DRAW_MODES),
     st.sampled_from(["pending", "verified", "refuted", "undecided", "unreadable"]),
 )
-def test_every_replay_has_a_head(seconds, score, mode, draw_mode, status):
-    """Of any time, score, mode and verdict, and it is short."""
+def test_every_replay_has_a_short_head(seconds, score, mode, draw_mode, status):
+    """Time, score, mode and verdict may have any value."""
     shown = replay(time_seconds=seconds, final_score=score, mode=mode, draw_mode=draw_mode)
     head = replay_head(ReplayData(shown, msgspec.structs.replace(VERIFIED, status=status)))
     assert len(head.title) < 100
     assert len(head.description) < 220
 
 
-def test_a_day_has_its_deal_as_text():
-    """And its goal as the interface has it."""
+def test_head_of_a_day_has_its_deal_as_text():
+    """The goal has the fields of the API."""
     data = day_data(daily_challenge(date(2026, 4, 26)))
     assert msgspec.to_builtins(data) == {
         "date": "2026-04-26",
@@ -141,6 +141,6 @@ def test_a_day_has_its_deal_as_text():
     assert head.description == "Win within 8 minutes. The deal is 1364344767969826."
 
 
-def test_no_two_pages_have_the_same_head():
+def test_static_pages_have_different_heads():
     titles, descriptions = zip(*STATIC.values(), strict=True)
     assert len(set(titles)) == len(set(descriptions)) == len(STATIC)

@@ -11,8 +11,8 @@ I32 = 2**31 - 1
 
 
 @pytest.mark.parametrize("name", ["A", " A ", "x" * 32, "😀" * 32, "Ann the Älder", "名前", "👩\u200d🚀", "\u200ba"])
-def test_a_name_has_up_to_32_code_points(name):
-    """Names are trimmed and counted in code points, whatever the script."""
+def test_name_has_up_to_32_code_points(name):
+    """Names of any script are trimmed and counted in code points."""
     assert check_display_name(name) == name.strip()
 
 
@@ -37,8 +37,8 @@ def test_a_name_has_up_to_32_code_points(name):
         ("\ud800", "display_name must not contain control characters"),
     ],
 )
-def test_what_no_name_may_be(name, message):
-    """Empty, too long, or able to disturb how others' names are shown."""
+def test_invalid_name_is_refused(name, message):
+    """The name is empty, too long, or able to disturb how other names are shown."""
     with pytest.raises(BadRequest, match=message):
         check_display_name(name)
 
@@ -54,8 +54,8 @@ def test_what_no_name_may_be(name, message):
         (U32, U64 - 1, (I32, None)),
     ],
 )
-def test_which_bests_count(score, seconds, expected):
-    """No score and no time don't count; scores end where a client's i32 does, longer times don't count."""
+def test_scores_are_capped_and_unusable_bests_ignored(score, seconds, expected):
+    """No score and no time don't count. Scores end where a client's i32 does; longer times don't count."""
     stats = example(stats__best_single_score=score, stats__fastest_win_seconds=seconds).payload.stats
     assert tuple(bests_of(stats)) == expected
 
@@ -75,6 +75,6 @@ def test_which_bests_count(score, seconds, expected):
         (Standing(True, 9, 9), NO_BESTS, False),
     ],
 )
-def test_what_improves_an_entry(entry, bests, improved):
-    """A higher score or a shorter time than the entry has, if there is an entry at all."""
+def test_higher_score_or_shorter_time_improves_an_entry(entry, bests, improved):
+    """Only an existing entry can improve."""
     assert entry.improved_by(bests) is improved

@@ -1,4 +1,4 @@
-"""How two devices' progress becomes one (docs/sync.md "How fields merge")."""
+"""The merge of two devices' progress (docs/sync.md "How fields merge")."""
 
 import json
 from datetime import UTC, date, datetime
@@ -36,7 +36,7 @@ MAXIMA = [
     "challenge_best_score",
 ]
 MANY = costly(100)
-# where the two sides can't both be kept and the rule says "pushed"
+# where only one side can be kept, and the rule says "pushed"
 PUSHED_WINS = {"avg_time_seconds", "draw_one_wins", "draw_three_wins"}
 
 
@@ -48,7 +48,7 @@ def plain(merged):
 
 
 def push(*pushed):
-    """The state after these pushes, one after the other."""
+    """Return the state after these pushes, one after the other."""
     state = None
     for each in pushed:
         state, _ = merge(each, state, NOW)
@@ -56,7 +56,7 @@ def push(*pushed):
 
 
 def test_each_field_has_a_rule():
-    """A field that is added to a shape can't be forgotten: what a merge doesn't name would be lost."""
+    """A field that the merge doesn't name would be lost."""
     for rules, shape in ((STATS, Stats), (PROGRESS, Progress)):
         assert [*rules] == [field.name for field in structs.fields(shape)]
 
@@ -64,8 +64,8 @@ def test_each_field_has_a_rule():
 @pytest.mark.parametrize(
     ("part", "name"), [*(("stats", name) for name in STATS), *(("progress", name) for name in PROGRESS)]
 )
-def test_each_field_survives_a_first_push_and_the_same_again(part, name):
-    """A field alone that is not at its default is kept, whether it was stored before or not."""
+def test_each_field_survives_a_first_and_a_repeated_push(part, name):
+    """A field that differs from its default is kept, whether it was stored before or not."""
     default = default_document("ann", NOW).payload
     values = {int: 7, list: [9], dict: {"win_5": 2}, str: "2026-W47", date: date(2026, 11, 20), datetime: NOW}
     stats = structs.replace(default.stats, games_played=9, games_won=7, games_lost=2)
@@ -90,8 +90,8 @@ def test_each_field_survives_a_first_push_and_the_same_again(part, name):
 
 @MANY
 @given(documents, documents)
-def test_pushing_the_same_again_changes_nothing(first, second):
-    """Merging is idempotent: a push that was already merged leaves all but the time as it is."""
+def test_repeated_push_changes_nothing(first, second):
+    """Merging is idempotent: only the time of the merge changes."""
     state = push(first, second)
     again, conflicts = merge(state, state, NOW)
     assert plain(again) == plain(state)
@@ -100,7 +100,7 @@ def test_pushing_the_same_again_changes_nothing(first, second):
 
 @MANY
 @given(documents, documents)
-def test_no_best_goes_down_and_nothing_unlocked_is_lost(first, second):
+def test_bests_and_unlocks_are_never_lost(first, second):
     """Bests, unlocks, achievements and dates of both sides are in the result."""
     before, merged = [first.payload, second.payload], push(first, second).payload
     for name in MAXIMA:
@@ -126,8 +126,7 @@ def test_no_best_goes_down_and_nothing_unlocked_is_lost(first, second):
 
 @MANY
 @given(documents, documents)
-def test_games_add_up(first, second):
-    """Won and lost games are never more than were played."""
+def test_won_and_lost_games_never_exceed_played_games(first, second):
     stats = push(first, second).payload.stats
     assert stats.games_won + stats.games_lost == stats.games_played
     assert stats.avg_time_seconds == 0 or stats.games_won
@@ -135,8 +134,8 @@ def test_games_add_up(first, second):
 
 @MANY
 @given(documents, documents)
-def test_the_order_of_pushes_matters_only_where_the_pushed_one_wins(first, second):
-    """Either order gives the same, but for ties, achievements that both sides have locked, and unknown fields."""
+def test_order_of_pushes_matters_only_where_the_pushed_side_wins(first, second):
+    """The exceptions are ties, achievements that both sides have locked, and unknown fields."""
     one, other = push(first, second).payload, push(second, first).payload
     for name in one.stats.__struct_fields__:
         tie = first.payload.stats.games_won == second.payload.stats.games_won
@@ -151,7 +150,7 @@ def test_the_order_of_pushes_matters_only_where_the_pushed_one_wins(first, secon
 @MANY
 @given(st.lists(documents, min_size=1, max_size=4))
 def test_unknown_fields_survive_any_number_of_pushes(pushed):
-    """A field that this server doesn't know keeps the value that was pushed last."""
+    """The value that was pushed last is kept."""
     merged = plain(push(*pushed))
     for each in pushed:
         raw = plain(each)
@@ -166,7 +165,7 @@ def test_unknown_fields_survive_any_number_of_pushes(pushed):
 
 @MANY
 @given(documents)
-def test_a_first_push_keeps_its_own_times_and_has_no_conflicts(first):
+def test_first_push_keeps_its_times_and_has_no_conflicts(first):
     """A first push is merged with itself."""
     merged, conflicts = merge(first, None, NOW)
     assert conflicts == []
@@ -177,8 +176,7 @@ def test_a_first_push_keeps_its_own_times_and_has_no_conflicts(first):
 
 @MANY
 @given(documents)
-def test_what_is_stored_is_read_back_as_it_was(first):
-    """A stored document survives being written and read."""
+def test_stored_document_is_read_back_unchanged(first):
     state = push(first)
     assert plain(read_stored(state.encode())) == plain(state)
     assert structs.asdict(read_stored(state.encode()).payload.stats) == structs.asdict(state.payload.stats)
@@ -188,19 +186,18 @@ def test_what_is_stored_is_read_back_as_it_was(first):
     ("xp", "expected"),
     [(0, 0), (499, 0), (500, 1), (4_999, 9), (5_000, 10), (5_999, 10), (6_000, 11), (U64, U32)],
 )
-def test_the_level_follows_from_experience(xp, expected):
-    """Every 500 up to level 10, every 1,000 from there, capped where a client's u32 ends."""
+def test_level_follows_from_experience(xp, expected):
+    """A level needs 500 up to level 10, and 1,000 above, until a client's u32 ends."""
     assert level(xp) == expected
 
 
-def test_the_level_of_the_cap():
-    """The cap is reached exactly where it must be."""
+def test_level_reaches_its_cap_exactly():
     assert level(5_000 + (U32 - 10) * 1_000) == U32
     assert level(5_000 + (U32 - 10) * 1_000 - 1) == U32 - 1
 
 
-def test_differing_streaks_are_conflicts_told_as_text():
-    """Local is what was pushed, remote what was stored; the higher streak stays."""
+def test_differing_streaks_are_conflicts_as_text():
+    """Local is the pushed streak, remote the stored one; the higher streak stays."""
     stored = example(stats__win_streak_current=3, progress__daily_challenge_streak=9)
     pushed = example(stats__win_streak_current=5, progress__daily_challenge_streak=2)
     merged, conflicts = merge(pushed, stored, NOW)
@@ -213,7 +210,7 @@ def test_differing_streaks_are_conflicts_told_as_text():
 
 
 def test_averages_follow_the_side_with_more_wins():
-    """Averages and wins by draw mode belong together: they come from one side, the pushed one on a tie."""
+    """Averages and wins by draw mode come from the same side, and on a tie from the pushed one."""
     stored = example(stats__games_won=5, stats__avg_time_seconds=100, stats__draw_one_wins=4, stats__draw_three_wins=1)
     fewer = example(stats__games_won=4, stats__avg_time_seconds=50, stats__draw_one_wins=9, stats__draw_three_wins=9)
     tie = example(stats__games_won=5, stats__avg_time_seconds=70, stats__draw_one_wins=3, stats__draw_three_wins=2)
@@ -222,8 +219,8 @@ def test_averages_follow_the_side_with_more_wins():
         assert (stats.avg_time_seconds, stats.draw_one_wins, stats.draw_three_wins) == expected
 
 
-def test_the_later_week_brings_its_goals():
-    """Goals are of one week; in the same week each goal keeps its higher count."""
+def test_later_week_brings_its_goals():
+    """Goals belong to one week. Of the same week, each goal keeps its higher count."""
     old = example(progress__weekly_goal_week_iso="2026-W16", progress__weekly_goal_progress={"a": 9, "b": 1})
     new = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 1})
     same = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 0, "c": 2})
@@ -256,20 +253,20 @@ def achievement(unlocked, date=None, granted=False, **more):
         ((False, None, True), (False, "2026-01-01T00:00:00Z", False), (False, "2026-01-01T00:00:00Z", False)),
     ],
 )
-def test_an_unlocked_achievement_stays_unlocked(stored, pushed, expected):
-    """Unlocked beats locked; both unlocked: the earlier date and any reward; both locked: the pushed one."""
+def test_unlocked_achievement_stays_unlocked(stored, pushed, expected):
+    """If both sides unlocked it, the earlier date and any reward stay. If neither did, the pushed one stays."""
     merged = push(example(achievements=[achievement(*stored)]), example(achievements=[achievement(*pushed)]))
     assert plain(merged)["achievements"] == [achievement(*expected)]
 
 
-def test_the_same_achievement_twice_in_one_push():
-    """Doubled ids merge with each other, unknown fields included."""
+def test_doubled_achievements_of_one_push_are_merged():
+    """Their unknown fields are merged too."""
     pushed = example(achievements=[achievement(True, new=1), achievement(False, other=[2])])
     assert plain(push(pushed))["achievements"] == [achievement(True, new=1, other=[2])]
 
 
-def test_what_both_sides_list_alike_comes_out_in_order_and_once():
-    """Two equal lists that are out of order, or that name something twice, are put in order like any others."""
+def test_equal_lists_are_sorted_without_doubles():
+    """Lists that both sides share are treated like any others."""
     days = ["2026-01-03", "2026-01-01", "2026-01-03"]
     achievements = [
         {"id": name, "unlocked": unlocked, "unlock_date": None, "reward_granted": False}
@@ -285,14 +282,14 @@ def test_what_both_sides_list_alike_comes_out_in_order_and_once():
 
 
 def test_history_keeps_the_newest_365_days():
-    """Older dates leave when there are more."""
+    """Older dates are dropped."""
     days = [f"{year}-{month:02d}-{day:02d}" for year in (2024, 2025) for month in range(1, 13) for day in range(1, 29)]
     merged = push(example(progress__daily_challenge_history=days[::-1] + days))
     assert plain(merged)["progress"]["daily_challenge_history"] == days[-HISTORY_DAYS:]
 
 
-def test_a_stored_value_that_fits_no_more_counts_as_absent():
-    """What an older server kept as an unknown field may be anything; the rest of the document is not lost for it."""
+def test_stored_value_that_no_longer_fits_counts_as_absent():
+    """An older server kept any unknown field. The rest of the document isn't lost."""
     stored = plain(example(stats__games_won=7, progress__total_xp=600))
     stored["stats"]["zen_best_score"] = "many"
     stored["stats"]["classic_fastest_win_seconds"] = 2**70
@@ -312,15 +309,15 @@ def test_a_stored_value_that_fits_no_more_counts_as_absent():
     "spelling", ["1E400", "-0.0", "123456789012345678901234567890", '"\\u0000"', '{"a": [ 1.50 ]}']
 )
 def test_unknown_values_keep_their_spelling(spelling):
-    """Numbers beyond any type and escapes that no column holds ride along as they were written."""
+    """Numbers beyond any type and escapes that no column holds stay as they were written."""
     raw = f'{{"zz": {spelling}, '.encode() + encode(plain(example()))[1:]
     first = Document(msgspec.json.decode(raw, type=Payload), read_unknown(raw))
     assert f'"zz":{spelling.replace(" ", "")}'.encode() in push(first, first).encode().replace(b" ", b"")
 
 
 @given(strategies.times())
-def test_times_come_out_in_utc(text):
-    """Any offset and up to nine digits go in, the same instant in UTC to the microsecond comes out."""
+def test_times_are_returned_in_utc(text):
+    """Any offset and up to nine digits are accepted; the result is exact to the microsecond."""
     shown = plain(example(last_modified=text))["last_modified"]
     assert shown.endswith("Z")
     parsed = datetime.fromisoformat(text[:19] + text[19:].lstrip(".0123456789"))
@@ -329,6 +326,6 @@ def test_times_come_out_in_utc(text):
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-01:00", "2026-01-01T00:00:00", "x"])
 def test_times_outside_of_the_years_are_refused(text):
-    """The instant in UTC lies in the years 1 to 9999, and there must be an offset."""
+    """A time needs an offset and lies in the years 1 to 9999 in UTC."""
     with pytest.raises(msgspec.ValidationError):
         example(last_modified=text)

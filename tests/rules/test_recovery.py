@@ -24,37 +24,38 @@ READ = CODE.replace("-", "")
         "7K3M–0QWE‑1TYP—2S4D",
     ],
 )
-def test_a_code_is_read_as_people_type_it(typed):
-    """Case, hyphens and white space don't matter; O is 0, and I and L are 1."""
+def test_code_may_be_typed_in_any_form(typed):
+    """Case, hyphens and white space don't matter. O is read as 0, I and L as 1."""
     assert read_code(typed, CODE_DIGITS) == READ
 
 
 @pytest.mark.parametrize(
     "typed", ["", READ[1:], READ + "0", READ.replace("7", "U"), READ.replace("S", "ſ"), "💥", "-" * 99]
 )
-def test_anything_else_is_no_code(typed):
-    """Neither what is too short or too long, nor what has a letter outside of the alphabet."""
+def test_other_text_is_not_a_code(typed):
+    """The text is too short or too long, or has a letter outside of the alphabet."""
     assert read_code(typed, CODE_DIGITS) is None
 
 
 @given(texts())
-def test_no_text_is_an_error(typed):
-    """Whatever somebody types is a code or none."""
+def test_no_text_raises_an_error(typed):
     code = read_code(typed, CODE_DIGITS)
     assert code is None or re.fullmatch("[0-9A-HJKMNP-TV-Z]{16}", code)
 
 
-def test_new_codes_are_eight_that_differ():
-    """Four groups of four, which are read as they are, and never the same twice."""
+def test_new_codes_are_eight_different_ones():
+    """Each has four groups of four, and is read as it is."""
     codes = new_codes() + new_codes()
     assert len(set(codes)) == 2 * CODES == 16
     assert all(re.fullmatch("[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}", code) for code in codes)
     assert all(read_code(code, CODE_DIGITS) == code.replace("-", "") for code in codes)
-    assert len({character for code in codes for character in code}) > 20  # of 32 and the hyphen
+    assert (
+        len({character for code in codes for character in code}) > 20
+    )  # the alphabet has 32 characters, and the hyphen
 
 
-def test_a_reset_token_has_256_bits():
-    """43 characters of base64url, which a link needs not escape."""
+def test_reset_token_has_256_bits():
+    """Its 43 characters of base64url need no escapes in a link."""
     token = new_reset_token()
     assert re.fullmatch("[A-Za-z0-9_-]{43}", token)
     assert token != new_reset_token()

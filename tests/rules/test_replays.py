@@ -1,4 +1,4 @@
-"""What is read out of a replay (docs/protocol.md "Replays")."""
+"""The fields that are read out of a replay (docs/protocol.md "Replays")."""
 
 import json
 from hashlib import sha256
@@ -25,13 +25,13 @@ GOOD = {
 
 
 def header(**changes):
-    """The header of a good replay with these changes; None leaves a field out."""
+    """Return the header of a good replay with these changes; None leaves a field out."""
     replay = {name: value for name, value in (GOOD | changes).items() if value is not None}
     return read_header(msgspec.json.decode(decodable(json.dumps(replay).encode()), type=Fields))
 
 
 def spelled(**changes):
-    """Like `header`, with values as they are spelled in JSON."""
+    """Return the header of a good replay with values as they are spelled in JSON."""
     fields = {name: json.dumps(value) for name, value in GOOD.items()} | changes
     body = "{" + ", ".join(f'"{name}": {value}' for name, value in fields.items()) + "}"
     return read_header(msgspec.json.decode(body.encode(), type=Fields))
@@ -39,8 +39,8 @@ def spelled(**changes):
 
 @pytest.mark.parametrize("mode", [*MODES, *({"Difficulty": level} for level in LEVELS)])
 @pytest.mark.parametrize("draw_mode", DRAW_MODES)
-def test_every_mode_there_is(mode, draw_mode):
-    """A mode is text; the one with a level is told without it."""
+def test_every_mode_is_read(mode, draw_mode):
+    """A mode is text; the mode with a level is read without it."""
     read = header(mode=mode, draw_mode=draw_mode)
     assert (read.mode, read.draw_mode) == (mode if isinstance(mode, str) else "Difficulty", draw_mode)
 
@@ -80,8 +80,8 @@ def test_every_mode_there_is(mode, draw_mode):
         *((name, None) for name in GOOD),
     ],
 )
-def test_what_is_wrong_is_named(field, value):
-    """A field that is missing, of the wrong type or out of range is a 400 that names it."""
+def test_error_names_a_wrong_field(field, value):
+    """The field is missing, has a wrong type or is out of range."""
     with pytest.raises(BadRequest, match=f"`{field}`"):
         header(**{field: value})
 
@@ -90,7 +90,6 @@ def test_what_is_wrong_is_named(field, value):
     "moment", ["2026-12-31t15:59:59.25-08:00", "2026-12-31T23:59:59z", "2026-12-31T15:59:59.123456789-08:00"]
 )
 def test_times_keep_their_spelling(moment):
-    """A time is shown as it was uploaded."""
     assert header(recorded_at=moment).recorded_at == moment
 
 
@@ -103,13 +102,13 @@ def test_times_keep_their_spelling(moment):
     ],
 )
 def test_stored_time_of_more_than_nine_digits_is_shown_as_an_instant(stored, shown):
-    """Version 1.0.0 stored any number of digits; other times and dates are shown as uploaded."""
+    """Version 1.0.0 stored any number of digits. Other times and dates are shown as uploaded."""
     assert shown_moment(stored) == shown
 
 
 @pytest.mark.parametrize("spelling", ["1e400", "-1e400", "9007199254740993e5", "9007199254740992.5", "NaN", "1" * 30])
-def test_numbers_beyond_any_use_are_refused(spelling):
-    """What no double holds exactly enough, or at all, is a 400."""
+def test_unusable_numbers_are_refused(spelling):
+    """A double can't hold them exactly enough, or at all."""
     with pytest.raises((BadRequest, msgspec.DecodeError)):
         spelled(final_score=spelling)
 
@@ -117,7 +116,7 @@ def test_numbers_beyond_any_use_are_refused(spelling):
 @pytest.mark.parametrize("field", ["final_score", "time_seconds"])
 @pytest.mark.parametrize("spelling", ["1e-31", "0e31", "0E+100", "1e-20000", "0e" + "9" * 10_000])
 def test_exponent_beyond_30_is_refused(field, spelling):
-    """No client writes one, and not every reader of a list has numbers that small."""
+    """No client writes a larger exponent, and not every reader of a list has numbers that small."""
     with pytest.raises(BadRequest, match=f"`{field}`"):
         spelled(**{field: spelling})
 
@@ -126,12 +125,11 @@ def test_exponent_beyond_30_is_refused(field, spelling):
     "spelling", ["0", "-0", "1.50", "1E3", "12e-1", "9007199254740992.0", "0." + "3" * 40, "1e-30", "0E+030"]
 )
 def test_numbers_keep_their_spelling(spelling):
-    """A number is shown as it was uploaded."""
     assert spelled(final_score=spelling).final_score == spelling
 
 
-def test_a_number_without_end_is_shown_shortened():
-    """Nobody has to read ten thousand digits in a list."""
+def test_very_long_number_is_shown_shortened():
+    """A list shouldn't show ten thousand digits."""
     assert spelled(final_score="0." + "3" * 10_000).final_score == repr(1 / 3)
     assert spelled(final_score="0." + "0" * 300 + "1").final_score == "0.0"
 
@@ -152,25 +150,25 @@ def test_a_number_without_end_is_shown_shortened():
         (True, None),
     ],
 )
-def test_a_seed_is_an_unsigned_64_bit_number_or_absent(seed, expected):
-    """Anything else counts as absent, and costs nothing."""
+def test_seed_is_an_unsigned_64_bit_number_or_absent(seed, expected):
+    """Any other value counts as absent."""
     assert header(seed=seed).seed == expected
 
 
 @pytest.mark.parametrize("seed", [0, 5, 2**53 + 1, 2**64 - 1])
-def test_a_seed_may_be_text(seed):
-    """For clients whose numbers are doubles; it is stored as the same number."""
+def test_seed_may_be_text(seed):
+    """Some clients have only doubles as numbers. The stored number is the same."""
     assert header(seed=str(seed)).seed == seed
 
 
 @pytest.mark.parametrize("seed", OTHER_SPELLINGS)
-def test_a_seed_as_text_has_one_spelling(seed):
-    """Another one counts as absent, as the checker sees it."""
+def test_seed_as_text_has_one_spelling(seed):
+    """Another spelling counts as absent, in the checker too."""
     assert header(seed=seed).seed is None
 
 
-def test_of_doubled_keys_the_last_counts():
-    """As every decoder of the game reads it."""
+def test_last_of_doubled_keys_counts():
+    """Every decoder of the game reads them in this way."""
     body = b'{"mode": 5, "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01",'
     fields = msgspec.json.decode(body + b'"mode": "Zen", "final_score": 2}', type=Fields)
     read = read_header(fields)
@@ -189,16 +187,16 @@ def test_of_doubled_keys_the_last_counts():
         ({"Difficulty": "Hard"}, 700, 95, (None, None)),
     ],
 )
-def test_what_a_classic_replay_does_for_the_leaderboard(mode, score, seconds, expected):
-    """Scores are rounded down, times up; other modes don't count."""
+def test_classic_replay_gives_a_rounded_score_and_time(mode, score, seconds, expected):
+    """Scores are rounded down and times up. Replays of other modes don't count for the leaderboard."""
     assert tuple(header(mode=mode, final_score=score, time_seconds=seconds).bests) == expected
 
 
 @given(
     st.lists(st.sampled_from(["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "\0"])).map("".join)
 )
-def test_half_surrogate_pairs_can_be_read(text):
-    """A replay that contains them is read like any other, and each field ends where it did."""
+def test_half_surrogate_pairs_are_readable(text):
+    """Each field of such a replay ends where it did."""
     assert header(x=text, mode="Zen", **{text: 1}) == header(mode="Zen")
     assert len(decodable(json.dumps(text).encode())) == len(json.dumps(text))
 
@@ -217,21 +215,21 @@ def test_half_surrogate_pairs_can_be_read(text):
         (["9" * 5000], 50),
     ],
 )
-def test_how_many_recent_replays_are_asked_for(values, expected):
-    """Plain digits; above 50 counts as 50."""
+def test_limit_of_recent_replays_is_read(values, expected):
+    """The limit has plain digits; above 50 it counts as 50."""
     assert recent_count(values) == expected
 
 
 @pytest.mark.parametrize("values", [["-1"], ["x"], ["1e3"], [""], [" 1"], ["+1"], ["1.0"], ["٣"], ["1", "1"]])
-def test_what_is_no_number_of_replays(values):
-    """Signs, spaces, other digits, nothing, or twice: a 400."""
+def test_wrong_limit_of_recent_replays_is_a_400(values):
+    """The limit has signs, spaces or other digits, is empty, or is doubled."""
     with pytest.raises(BadRequest):
         recent_count(values)
 
 
 @pytest.mark.parametrize("value", ['"{}"', '"urn:uuid:{}"', '"{{{}}}"', '"\\u0035d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b21"'])
-def test_a_replay_of_a_game_has_a_digest(value):
-    """It is that of all bytes, and not of what they mean."""
+def test_replay_with_a_game_id_has_a_digest(value):
+    """The digest covers the bytes, not their meaning."""
     game = value.format("5D2C8F8E-6f0a-4c53-9b1e-3a7d0c9e4b21")
     body = json.dumps(GOOD).replace("}", f', "game_id": {game}}}').encode()
     assert read_replay(body).digest == sha256(body).digest()
@@ -239,14 +237,14 @@ def test_a_replay_of_a_game_has_a_digest(value):
 
 
 @pytest.mark.parametrize("value", ['"x"', "1", "null", "[]", '"\\ud800"', '"5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b2"'])
-def test_a_replay_without_the_id_of_a_game_has_none(value):
-    """No UUID, or nothing at all, is no error."""
+def test_replay_without_a_game_id_has_no_digest(value):
+    """The id is absent or isn't a UUID, which is no error."""
     assert read_replay(json.dumps(GOOD).replace("}", f', "game_id": {value}}}').encode()).digest is None
     assert read_replay(json.dumps(GOOD).encode()).digest is None
 
 
-def test_verified_replays_are_asked_for_by_that_word():
-    """Nothing means all; anything else, or the word twice, is a 400."""
+def test_verified_filter_needs_the_exact_word():
+    """An absent filter means all. Another or a doubled value returns 400."""
     assert (verified_only([]), verified_only(["verified"])) == (False, True)
     for wrong in ([""], ["refuted"], ["Verified"], ["verified", "verified"], ["verified "]):
         with pytest.raises(BadRequest):

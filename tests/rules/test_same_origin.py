@@ -1,4 +1,4 @@
-"""Whether a page of this service itself sent a request (docs/security.md "Logins of browsers")."""
+"""The check whether a page of this service sent a request (docs/security.md "Logins of browsers")."""
 
 import pytest
 from hypothesis import given
@@ -66,36 +66,36 @@ def asked(host="a", origins=(), sites=(), types=(JSON,)):
 
 
 @pytest.mark.parametrize(("host", "origin"), SAME)
-def test_a_page_of_this_host_and_port_may(host, origin):
-    """Ports that are the scheme's own may be left out, and case doesn't matter; the scheme itself isn't compared."""
+def test_page_of_this_host_and_port_passes(host, origin):
+    """The scheme's default port may be left out, and case doesn't matter. The scheme isn't compared."""
     assert asked(host, [origin])
     assert asked(host, [origin], ["same-origin"])
 
 
 @pytest.mark.parametrize(("host", "origin"), OTHER)
 @pytest.mark.parametrize("sites", [(), ("same-origin",)])
-def test_a_page_of_elsewhere_may_not(host, origin, sites):
-    """Another name, another port, no page at all, or two origins in one line; whatever the other header says."""
+def test_page_of_another_origin_is_refused(host, origin, sites):
+    """Origin has another name, another port, no page, or two origins. The other header doesn't matter."""
     assert not asked(host, [origin], sites)
 
 
 @pytest.mark.parametrize(
     "site", ["cross-site", "same-site", "none", "", "Same-Origin", "same-origin, same-origin", "x"]
 )
-def test_one_header_alone_can_refuse(site):
-    """Whoever says that the request comes from elsewhere is believed, whatever Origin says."""
+def test_each_header_alone_can_refuse(site):
+    """A header that names another site counts, whatever Origin has."""
     assert not asked("a", ["https://a"], [site])
     assert not asked("a", [], [site])
 
 
-def test_one_of_the_two_must_be_there():
-    """Browsers send at least one of them with what is no GET; what sends neither is no browser that we know."""
+def test_request_without_both_headers_is_refused():
+    """Known browsers send at least one of them with every request but GET."""
     assert not asked("a")
     assert asked("a", [], ["same-origin"])
     assert asked("a", ["http://a"])
 
 
-def test_a_header_that_comes_twice_counts_as_wrong():
+def test_doubled_header_is_refused():
     """No browser sends two lines of these."""
     assert not asked("a", ["http://a", "http://a"])
     assert not asked("a", [], ["same-origin", "same-origin"])
@@ -106,13 +106,13 @@ def test_a_header_that_comes_twice_counts_as_wrong():
 
 
 @pytest.mark.parametrize(("media_type", "right"), MEDIA_TYPES.items())
-def test_it_is_json_by_its_type(media_type, right):
-    """A form or a script of another origin can send only what is no JSON by its type, unless it is allowed to."""
+def test_json_is_recognised_by_its_type(media_type, right):
+    """A form or a script of another origin can't send this type without permission."""
     assert asked("a", ["http://a"], types=[media_type]) is right
     assert asked("a", [], ["same-origin"], types=[media_type]) is right
 
 
-def test_a_type_must_be_there():
+def test_request_without_a_type_is_refused():
     assert not asked("a", ["http://a"], types=[])
 
 
@@ -127,8 +127,8 @@ names = st.from_regex(r"[a-z0-9.-]{1,8}", fullmatch=True)
     st.none() | st.integers(1, 65535),
     st.none() | st.integers(1, 65535),
 )
-def test_it_is_the_same_exactly_where_host_and_port_are(host, other, scheme, port, other_port):
-    """Of any two names and ports."""
+def test_origin_matches_exactly_if_host_and_port_match(host, other, scheme, port, other_port):
+    """The test tries any two names and ports."""
     default = {"http": 80, "https": 443}[scheme]
     origin = f"{scheme}://{host}" + (f":{port}" if port else "")
     expected = (host, port or default) == (other, other_port or default)
@@ -136,8 +136,8 @@ def test_it_is_the_same_exactly_where_host_and_port_are(host, other, scheme, por
 
 
 @given(anything, anything, anything)
-def test_no_bytes_get_through_or_break_it(host, origin, site):
-    """It answers for any text that a header can hold; and what it lets through names the host in both."""
+def test_any_header_text_gets_an_answer(host, origin, site):
+    """A pair of headers that passes has the host in both."""
     if asked(host, [origin], ["same-origin"]):
         assert origin.lower().partition("://")[2].partition(":")[0] == host.lower().partition(":")[0]
     assert asked(host, [], [site]) is (site == "same-origin")
@@ -147,6 +147,6 @@ def test_no_bytes_get_through_or_break_it(host, origin, site):
     ("origins", "secure"),
     [(["https://a"], True), (["HTTPS://a"], True), (["http://a"], False), ([], False), (["https://a"] * 2, False)],
 )
-def test_it_is_secure_where_the_page_came_over_https(origins, secure):
-    """Without Origin nobody knows: then it is not."""
+def test_page_is_secure_if_it_came_over_https(origins, secure):
+    """Without Origin the scheme is unknown, and the page counts as insecure."""
     assert is_secure(origins) is secure

@@ -20,8 +20,8 @@ times = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.ju
 
 
 @given(numbers, times)
-def test_progress_is_as_a_client_would_push_it(number, now):
-    """The merge takes it and changes nothing but the time of the merge."""
+def test_sample_progress_is_valid(number, now):
+    """The merge accepts it and changes only the time of the merge."""
     made = player(number, now)
     pushed = read_pushed(made.document).document
     assert pushed == read_stored(made.document)
@@ -34,15 +34,15 @@ def test_progress_is_as_a_client_would_push_it(number, now):
 
 
 @given(numbers, times)
-def test_replays_have_the_shape_of_the_clients(number, played_at):
-    """The header is valid, and every move is one that a client can write."""
+def test_sample_replays_have_the_shape_of_the_clients(number, played_at):
+    """The header is valid, and a client could write every move."""
     received = read_replay(replay(number, played_at))
     assert received.header.seed is not None
     assert re.fullmatch(rb'.*"moves":\[(?:(?:"StockClick"|\{"Move":\{[^\[\]]+\}\}),?)+\].*', received.raw)
 
 
-def test_they_are_spread_as_players_are():
-    """Over a year, some opted in, all with names that the rules allow; the same number is the same player."""
+def test_sample_players_are_spread_over_a_year():
+    """Some have opted in, and all names are valid. The same number makes the same player."""
     made = [player(number, NOW) for number in range(1, 1001)]
     assert made[:10] == [player(number, NOW) for number in range(1, 11)]
     assert all(NOW - timedelta(days=DAYS) <= one.created_at <= one.played_at <= NOW for one in made)

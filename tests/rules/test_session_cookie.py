@@ -37,13 +37,13 @@ READ = {
 
 
 @pytest.mark.parametrize(("lines", "token"), READ.values(), ids=READ)
-def test_one_cookie_of_that_name_is_read(lines, token):
-    """Names are told apart letter by letter, and of two with one name none counts."""
+def test_cookie_is_read_only_if_its_name_occurs_once(lines, token):
+    """Names are compared letter by letter."""
     assert read(lines, secure=False).token == token
 
 
-def test_over_https_the_name_is_another():
-    """So neither is read in the place of the other."""
+def test_https_cookie_has_another_name():
+    """Neither cookie is read in place of the other."""
     lines = ["solisync=plain; __Host-solisync=secure"]
     assert read(lines, secure=True).token == "secure"
     assert read(lines, secure=False).token == "plain"
@@ -51,8 +51,8 @@ def test_over_https_the_name_is_another():
 
 
 @pytest.mark.parametrize("secure", [True, False])
-def test_what_is_set_is_what_is_read(secure):
-    """For 30 days, for this host and all of it, for no script and for no other site."""
+def test_cookie_that_is_set_can_be_read(secure):
+    """It lasts 30 days, for all paths of this host, hidden from scripts and other sites."""
     cookie = read([], secure=secure)
     pair, *attributes = cookie.holding("x.y-z_0").split("; ")
     assert read([pair], secure=secure).token == "x.y-z_0"
@@ -62,15 +62,15 @@ def test_what_is_set_is_what_is_read(secure):
 
 
 @pytest.mark.parametrize("secure", [True, False])
-def test_it_is_cleared_as_it_was_set(secure):
-    """With the same name and attributes: a browser would keep it else."""
+def test_cookie_is_cleared_with_the_attributes_it_was_set_with(secure):
+    """A browser would keep the cookie otherwise."""
     cookie = read([], secure=secure)
     assert cookie.cleared == re.sub(r"=x; Max-Age=\d+", "=; Max-Age=0", cookie.holding("x"))
 
 
 @given(st.lists(st.text(st.characters(max_codepoint=255), max_size=40), max_size=3))
-def test_no_bytes_break_it(lines):
-    """It answers for any lines; what it reads is in one of them."""
+def test_any_cookie_header_gets_an_answer(lines):
+    """The value that is read is in one of the lines."""
     token = read(lines, secure=False).token
     assert token is None or any(f"solisync={token}" in line for line in lines)
 
@@ -80,8 +80,8 @@ def test_no_bytes_break_it(lines):
         st.from_regex(r"[a-z]{1,5}|solisync", fullmatch=True), st.from_regex(r"[A-Za-z0-9.]{0,9}", fullmatch=True)
     )
 )
-def test_it_reads_what_the_standard_library_reads(cookies):
-    """Among any others."""
+def test_cookie_is_read_as_the_standard_library_reads_it(cookies):
+    """The header has other cookies too."""
     line = "; ".join(f"{name}={value}" for name, value in cookies.items())
     parsed = SimpleCookie(line)
     expected = parsed["solisync"].value if "solisync" in parsed else None

@@ -45,20 +45,20 @@ def streaks(current, daily, day, best=9, longest=9):
     )
 
 
-def test_streaks_fall_when_the_device_knew_all_games():
-    """Both running streaks become the pushed ones, without a conflict; the best ones stay."""
+def test_streaks_fall_if_the_device_knew_all_games():
+    """Both running streaks become the pushed ones, without a conflict. The best streaks stay."""
     merged, conflicts = merge(streaks(0, 1, TODAY), streaks(7, 9, TODAY), NOW, knew_all=True)
     assert (facts(merged), conflicts) == ((0, 9, 1, 9), [])
 
 
-def test_streaks_stay_when_the_device_may_lack_games():
+def test_streaks_stay_if_the_device_may_lack_games():
     """The higher streaks stay, and each difference is a conflict."""
     merged, conflicts = merge(streaks(0, 1, TODAY), streaks(7, 9, TODAY), NOW)
     assert (facts(merged), len(conflicts)) == ((7, 9, 9, 9), 2)
 
 
 @pytest.mark.parametrize("day", [None, date(2026, 1, 1)], ids=["no day", "an earlier day"])
-def test_daily_streak_stays_when_the_pushed_day_is_not_the_latest(day):
+def test_daily_streak_stays_if_the_pushed_day_is_not_the_latest(day):
     """The streak belongs to the later of the two last days."""
     merged, conflicts = merge(streaks(0, 1, day), streaks(7, 9, date(2026, 1, 2)), NOW, knew_all=True)
     assert facts(merged) == (0, 9, 9, 9)
@@ -71,14 +71,14 @@ def test_best_streak_is_at_least_the_streak_that_falls():
     assert facts(merged) == (0, 7, 0, 9)
 
 
-def test_device_knew_all_games_when_its_base_is_what_is_stored():
-    """Five new games on all that is stored; with two games elsewhere, the device lacks these."""
+def test_device_knew_all_games_if_its_base_is_what_is_stored():
+    """A device with five new games on all stored ones knows all. After two games elsewhere, it lacks these."""
     assert add(games(105), games(100), Known(games(100), ())).knew(games(100))
     assert not add(games(105), games(102), Known(games(100), ())).knew(games(102))
 
 
-def test_device_knew_all_games_when_a_merge_has_lowered_wins_of_a_draw_mode():
-    """What counts is what the sessions have received."""
+def test_device_knew_all_games_if_a_merge_has_lowered_wins_of_a_draw_mode():
+    """The replies to the sessions decide."""
     told = games(100, draw_three=3)
     assert add(games(105, draw_three=3), games(100), Known(told, ())).knew(told)
 
@@ -87,14 +87,14 @@ def test_device_knew_all_games_when_a_merge_has_lowered_wins_of_a_draw_mode():
     ("known", "basis"), [(NOTHING_KNOWN, Basis.MAXIMUM), (Known(games(9), ()), Basis.STALE)], ids=lambda each: str(each)
 )
 def test_device_of_an_uncounted_push_knew_nothing(known, basis):
-    """A first push without a pull, and a push that came late."""
+    """A first push without a pull, and a late push, aren't counted."""
     total = add(games(5), NO_GAMES, known)
     assert (total.basis, total.knew(NO_GAMES)) == (basis, False)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=20))
-def test_device_alone_gets_its_streaks_back(played):
-    """Wins, losses and repeated pushes of one device: its streak is never changed, and there is no conflict."""
+def test_single_device_gets_its_streaks_back(played):
+    """One device wins, loses and repeats pushes: its streak is never changed, and there is no conflict."""
     known, told, stored = Known(None, (NO_GAMES,)), NO_GAMES, streaks(0, 0, None, best=0, longest=0)
     mine, streak = NO_GAMES, 0
     for won, twice in played:
@@ -126,19 +126,19 @@ def merged_progress(pushed, stored=None):
 
 
 def dated(day):
-    """A document with the progress of `future`."""
+    """Return a document with the progress of `future`."""
     document = example()
     return document._replace(payload=structs.replace(document.payload, progress=future(day)))
 
 
 def test_tomorrow_is_kept():
-    """A player east of Greenwich is a day ahead."""
+    """A player east of Greenwich may be a day ahead."""
     assert merged_progress(dated(LATEST)) == future(LATEST)
 
 
 @pytest.mark.parametrize("stored", [None, dated(TODAY)], ids=["first push", "second push"])
 def test_days_after_tomorrow_count_as_absent(stored):
-    """The last day, its streak and the date of the history are left out; what is stored stays, without a conflict."""
+    """The last day, its streak and the date of the history are left out. Stored values stay, without a conflict."""
     progress = merged_progress(dated(TOO_LATE), stored)
     assert progress.daily_challenge_last_completed == (stored and TODAY)
     assert progress.daily_challenge_streak == (5 if stored else 0)
@@ -146,7 +146,7 @@ def test_days_after_tomorrow_count_as_absent(stored):
 
 
 @pytest.mark.parametrize("stored", [None, dated(TODAY)], ids=["first push", "second push"])
-def test_weeks_after_that_of_tomorrow_count_as_absent(stored):
+def test_weeks_after_tomorrows_week_count_as_absent(stored):
     """A week of the future is left out with its goals."""
     far = date(TODAY.year + 1, 6, 1)
     progress = merged_progress(dated(far), stored)
@@ -155,7 +155,7 @@ def test_weeks_after_that_of_tomorrow_count_as_absent(stored):
 
 
 def test_stored_days_of_the_future_stay():
-    """An older version has stored them: a push neither removes them nor adds others."""
+    """An older version stored them. A push neither removes them nor adds others."""
     stored = dated(TOO_LATE)
     later = date.fromordinal(TOO_LATE.toordinal() + 1)
     progress = merged_progress(dated(later), stored)

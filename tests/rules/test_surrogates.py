@@ -1,4 +1,4 @@
-"""Escapes in JSON that stand for no text (docs/protocol.md "Common to all routes")."""
+"""Escapes in JSON that aren't text (docs/protocol.md "Common to all routes")."""
 
 import json
 import re
@@ -13,8 +13,8 @@ PARTS = ["a", "\ud800", "\udbff", "\udc00", "\\", "\\u", "ud800", '"', "😀", "
 
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join), st.booleans())
-def test_something_stands_for_half_a_surrogate_pair(text, upper):
-    """For each half something else; whole pairs, other escapes and what only looks like one stay as they are."""
+def test_half_a_surrogate_pair_is_replaced(text, upper):
+    """Each half has its own replacement. Whole pairs, other escapes and lookalikes stay."""
     body = json.dumps({"x": text}).encode()
     if upper:
         body = re.sub(rb"(?<!\\)((?:\\\\)*\\u)(....)", lambda escape: escape[1] + escape[2].upper(), body)
@@ -25,14 +25,14 @@ def test_something_stands_for_half_a_surrogate_pair(text, upper):
 
 @given(st.lists(st.sampled_from([*PARTS, "0000", "d800"])).map("".join))
 def test_escaped_surrogates_can_be_decoded_and_restored(text):
-    """Escaped JSON has no surrogates; restored, it is what it was to the byte, even if only a part of it is left."""
+    """Escaped JSON has no surrogates. Restored, it equals the original byte for byte, even if only a part is left."""
     raw = json.dumps({"x": "\ud800", "y": [text]}).encode()
     fields = msgspec.json.decode(escape_surrogates(raw), type=dict[str, msgspec.Raw])
     assert restore_surrogates(escape_surrogates(raw)) == raw
     assert restore_surrogates(bytes(fields["y"])) == json.dumps([text]).encode()
 
 
-def test_what_is_not_json_does_not_become_it():
-    """Raw control characters stay, and are refused by whoever decodes."""
+def test_invalid_json_stays_invalid():
+    """Raw control characters stay, and the decoder refuses them."""
     body = b'{"x": "\0\0", "y": "\\ud800"}'
     assert without_lone_surrogates(body, instead=rb"\ufffd") == body

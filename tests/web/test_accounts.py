@@ -82,7 +82,7 @@ async def test_deleted_player_is_gone_with_all_sessions(server):
 
 
 async def test_account_without_a_username_is_unauthorized(server):
-    """Only manual SQL can store a null username."""
+    """Manual SQL is the only way to store a null username."""
     client = await server.player("ann")
     server.sql("ALTER TABLE users ALTER username DROP NOT NULL")
     try:

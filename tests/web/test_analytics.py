@@ -55,7 +55,7 @@ def stored(server):
 
 
 def names(server):
-    """Return how many events each name has; None stands for events without a name."""
+    """Return how many events each name has, with None for events without a name."""
     query = "SELECT name, count(*) FROM analytics_events e LEFT JOIN analytics_names n ON n.id = name_id GROUP BY 1"
     return dict(server.sql(query))
 
@@ -388,7 +388,7 @@ bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value)
 
 
 async def test_any_body_gets_200_or_400(server, full):
-    """Of a 200, every event is either accepted or rejected."""
+    """Every event of an accepted batch is either accepted or rejected."""
     statuses = {200: 0, 400: 0}
     count = 1_000 if full else 60
 

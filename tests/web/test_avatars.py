@@ -139,7 +139,7 @@ async def test_removal_after_a_first_upload_leaves_no_image(nodes, reactor):
 
 
 async def test_simultaneous_uploads_and_removals_leave_name_and_image_consistent(nodes, no_deadlocks):
-    """On two nodes, a player ends up with both an avatar's name and its image, or with neither."""
+    """A player on two nodes ends up with both an avatar's name and its image, or with neither."""
     client = await nodes[0].player("ann")
 
     async def act(number):
@@ -389,7 +389,7 @@ async def test_full_avatar_does_not_block_the_reactor(server, full):
 
 
 async def test_public_avatar_needs_no_token(reactor, shared_dsn):
-    """With SOLISYNC_PUBLIC_AVATARS=on the service ignores tokens; the rest is the same."""
+    """The service ignores tokens with SOLISYNC_PUBLIC_AVATARS=on; the rest is the same."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_PUBLIC_AVATARS": "on"})
     try:

@@ -140,7 +140,7 @@ async def test_board_shows_the_next_best_when_a_replay_loses_its_place(server, t
 
 
 def test_evidence_is_ranked_as_it_is_inserted(server, three):
-    """One statement inserts the player's row and those of the day and the deal, and later updates none."""
+    """One statement inserts the rows of the player, the day and the deal; no statement updates them later."""
     replay = verified(server.dsn, three[0][0], 300)
     found = "SELECT board, ranked, cmin::text FROM board_evidence WHERE replay_id = %s AND board NOT LIKE 'classic%%'"
     boards, ranked, commands = zip(*sorted(run_sql(server.dsn, found, (replay,))), strict=True)

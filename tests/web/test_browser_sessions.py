@@ -58,8 +58,8 @@ async def test_body_never_has_the_refresh_token(server):
         assert first.encode() not in answer.content
 
 
-async def test_another_login_ends_the_session_of_the_cookie(server):
-    """A browser has one session at a time, whoever the player is. Other sessions continue."""
+async def test_new_login_ends_the_session_of_the_cookie(server):
+    """A browser has one session at a time, even with several players. Other sessions continue."""
     other = await server.player("ann")
     browser = await registered(server, "bob")
     assert sessions(server) == 2
@@ -231,7 +231,7 @@ async def test_sign_out_without_a_usable_cookie_succeeds(server, token):
 
 
 async def test_sign_out_has_no_rate_limit(server):
-    """It works after the limit of logins is used up, and doesn't count towards it."""
+    """Signing out works after the limit of logins is used up, and doesn't count towards it."""
     browser = await registered(server)
     for _ in range(15):
         assert (await browser.end()).status == 200

@@ -18,7 +18,7 @@ async def test_todays_challenge_needs_no_token(server):
 
 
 async def test_day_changes_at_utc_midnight(reactor, shared_dsn):
-    """In the last microsecond of a day, its challenge is returned with a cache time of a second."""
+    """The last microsecond of a day still has its challenge, with a cache time of a second."""
     clock = Clock()
     first = datetime(2026, 11, 20, tzinfo=UTC)
     running = await start(reactor, shared_dsn, now=lambda: first + timedelta(seconds=clock.seconds()))

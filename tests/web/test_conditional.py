@@ -28,5 +28,5 @@ def test_other_tag_gets_the_whole_reply(field):
 
 @given(texts(max_size=200))
 def test_any_header_text_gets_an_answer(field):
-    """Only text with the tag or `*` matches."""
+    """A field without the tag or `*` doesn't match."""
     assert not matches(field, ETAG) or ETAG in field or field.strip() == "*"

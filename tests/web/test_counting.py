@@ -297,7 +297,7 @@ def won(number):
 
 
 def test_late_push_after_a_crash_proves_nothing_of_its_device(nodes, shared_dsn):
-    """It may be older than the forgotten push, so games pushed between the two aren't counted again."""
+    """The late push may be older than the forgotten one, so games pushed between them aren't counted again."""
     register(nodes[0])
     phone, tablet = log_in(nodes[0]), log_in(nodes[1])
     for token in (phone, tablet):
@@ -323,7 +323,7 @@ def test_only_the_reply_is_known_after_a_push_without_a_session(nodes):
 
 
 def test_other_change_of_a_payload_ends_the_memory(nodes, shared_dsn):
-    """Only older versions and operators run statements that don't raise the revision."""
+    """A statement that doesn't raise the revision is an older version's or an operator's."""
     token = register(nodes[0])
     push(nodes[0], token, play(Device().counts, **GAME))
     run_sql(shared_dsn, "UPDATE sync_states SET payload = payload")

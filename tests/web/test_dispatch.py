@@ -23,7 +23,7 @@ paths = st.lists(segments, min_size=1, max_size=4).map(lambda parts: "/" + "/".j
 
 @given(st.data())
 def test_dispatcher_finds_the_routes_that_klein_finds(shared_service, data):
-    """For any path, both return the same route with the same variables, or none."""
+    """Dispatcher and klein return the same route with the same variables for any path, or none."""
     resource = shared_service.service.site.resource
     method = data.draw(st.sampled_from(["GET", "PUT", "POST", "DELETE"]))
     path = data.draw(paths.filter(lambda path: not path.startswith("//")))

@@ -61,7 +61,7 @@ async def test_errors_of_other_methods_are_json(server, method):
 
 
 async def test_failing_page_returns_an_error_page(server, no_lost_failures):
-    """Only browsers get the 500 as HTML."""
+    """Programs get the 500 as JSON."""
     path = "/replays/00000000-0000-4000-8000-000000000000"
     server.sql("ALTER TABLE replays RENAME TO elsewhere")
     try:

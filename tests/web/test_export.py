@@ -232,7 +232,7 @@ async def test_long_lists_are_exported_whole_and_in_order(server, count, size):
 
 
 async def test_head_returns_the_headers_of_get(server):
-    """Only the date and the request id differ."""
+    """The date and the request id differ."""
     client = await server.player("ann")
     get, head = await download(server, client), await download(server, client, "HEAD")
     own = {"date": "", "x-request-id": ""}

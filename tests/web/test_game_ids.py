@@ -100,7 +100,7 @@ async def test_last_of_several_ids_counts(server):
         assert await id_of(server, client, present) == await id_of(server, client, present)
 
 
-async def test_other_bytes_are_another_replay(server):
+async def test_upload_of_other_bytes_is_a_new_replay(server):
     """The same game with more white space, with another score, or of another player is a new replay."""
     ann, bob = await server.player("ann"), await server.player("bob")
     bodies = [game(), game() + b" ", game(final_score=1)]
@@ -112,7 +112,7 @@ async def test_other_bytes_are_another_replay(server):
 
 
 async def test_full_account_can_repeat_an_upload(reactor, shared_dsn):
-    """Only new replays need room in the quota."""
+    """A repeat needs no room in the quota."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
     try:

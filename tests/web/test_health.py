@@ -79,7 +79,7 @@ async def becomes(reactor, running, wanted):
 
 @pytest.mark.parametrize("trouble", ["commits hang", "frozen"])
 async def test_readiness_follows_the_database_within_seconds(reactor, new_cluster, trouble):
-    """It returns 503 while the database commits nothing or is silent, and 200 afterwards."""
+    """The status is 503 while the database commits nothing or is silent, and 200 afterwards."""
     with servers(cluster=new_cluster) as made:
         primary = made.make_primary()
         running = await start(reactor, primary.dsn)

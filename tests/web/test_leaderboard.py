@@ -177,7 +177,7 @@ async def test_change_appears_on_other_nodes_within_a_second(reactor, server):
 
 
 async def test_leaderboard_of_100_000_entries_is_read_by_its_index(server, full):
-    """The list needs no sort, and a push updates by the primary key; so it is from 10,000 entries on."""
+    """The list needs no sort, and a push updates by the primary key. Both hold from 10,000 entries on."""
     server.sql(
         "INSERT INTO users (id, username, password_hash, created_at)"
         " SELECT gen_random_uuid(), 'p' || n, 'x', now() FROM generate_series(1, %s) AS n",

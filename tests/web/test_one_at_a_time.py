@@ -61,7 +61,7 @@ def test_work_of_one_key_runs_in_order(work):
 
 
 def test_cancelled_request_leaves_the_queue(work):
-    """It never runs, wherever it was in the queue."""
+    """The request never runs, wherever it was in the queue."""
     _, *waiting = [work.ask(name) for name in ("first", "second", "third", "fourth")]
     for gone in (waiting[1], waiting[0]):
         gone.cancel()
@@ -102,7 +102,7 @@ def held(server):
     connection.close()
 
 
-async def test_one_account_can_not_hold_all_connections(server, reactor, held):
+async def test_account_can_not_hold_all_connections(server, reactor, held):
     """40 writes of a player wait for a locked row; other players' requests don't, and all writes succeed in the end."""
     ann, bob = await server.player("ann"), await server.player("bob")
     release = held((await ann.me()).id)

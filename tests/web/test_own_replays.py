@@ -151,7 +151,10 @@ async def test_unlisted_replay_leaves_the_recent_list_immediately(server):
 
 
 async def test_deleted_replay_is_gone_immediately(server, no_lost_failures):
-    """It leaves the recent list, its link and the own list, and its charge is freed. A second deletion returns 404."""
+    """The recent list, the own list and the link no longer have it, and its charge is freed.
+
+    A second deletion returns 404.
+    """
     client = await server.player("ann")
     kept, deleted = await client.upload_replay(replay()), await client.upload_replay(replay())
     assert server.sql("SELECT used_bytes FROM replay_usage") == [(2 * CHARGE,)]

@@ -185,7 +185,7 @@ async def test_other_paths_are_json(server, path):
 
 @pytest.mark.parametrize("path", [*STATIC, "/replays/x", DAY, "/web/style.css"])
 async def test_page_allows_get_and_head_alone(server, path):
-    """A missing page does so too."""
+    """Other methods return 405, even where the page is missing."""
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
         answer = await server.ask(method, path)
         assert (answer.status, answer.json) == (405, {"error": "method not allowed"})
@@ -222,7 +222,7 @@ def unvarying(answer):
 
 
 async def test_page_has_no_links_to_other_sites(server):
-    """There is no absolute link or redirect, and the service serves every reference."""
+    """The page has no absolute link or redirect, and the service serves every reference."""
     shared = await share(server)
     seen = set()
     for path in (*STATIC, shared, DAY, f"/replays/{NOBODY}"):
@@ -476,7 +476,7 @@ async def test_suspended_player_has_no_page(server):
 
 
 async def test_every_page_has_the_operators_name_and_links(reactor, shared_dsn):
-    """They are in titles, header and footer, even of errors, and always escaped."""
+    """Titles, headers and footers have them, even on error pages, and always escaped."""
     settings = {
         "SOLISYNC_SITE_NAME": "Ann's <b>cards</b>",
         "SOLISYNC_SITE_LINKS": "Privacy & <i>=https://a.example/?a&b%2Cc, Contact=mailto:a@a.example,Game=/game",
@@ -572,7 +572,7 @@ def test_page_is_compressed_only_up_to_page_bytes(length, compressed):
 
 
 async def test_name_full_of_markup_is_escaped(server):
-    """Only a database that was altered by hand has such names; the test covers the whole service."""
+    """A database that was altered by hand may have such a name; the test covers the whole service."""
     replay_id = await upload(server, await server.player("Ann"))
     plain = Page((await server.ask("GET", f"/replays/{replay_id}")).content)
     name = "</script><b a='\"&amp;$data"

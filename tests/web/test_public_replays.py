@@ -74,7 +74,7 @@ async def test_suspension_hides_replays_until_it_ends(server, reactor):
 
 @pytest.mark.parametrize("query", [RECENT, VERIFIED], ids=["recent", "verified"])
 def test_recent_list_reads_no_replay_of_a_suspended_player(server, query):
-    """Neither the number nor the age of the replays matters."""
+    """The number and the age of the replays don't matter."""
     (ann, *_), (bob, *_) = new_players(server.dsn, 2)
     server.sql(FILL, (ann, 1, 60))
     server.sql(FILL, (bob, 0, 4_000))

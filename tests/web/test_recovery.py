@@ -123,7 +123,7 @@ async def test_refused_recovery_changes_nothing(server, name, code, new, answer)
 
 @pytest.mark.parametrize(("lifetime", "token"), [(timedelta(0), None), (timedelta(hours=1), "x" * 43)])
 async def test_wrong_or_expired_link_changes_nothing(server, lifetime, token):
-    """Both get the same reply. The codes and the valid link stay."""
+    """The reply is the same for both. The codes and the valid link stay."""
     client = await server.player("ann")
     await make_codes(client)
     made = link(server, lifetime=lifetime)
@@ -245,7 +245,7 @@ async def test_deleted_player_has_no_codes(server):
 
 @pytest.mark.parametrize("path", ["/api/session/recover", "/api/session/reset"])
 async def test_page_gets_the_recovered_session_in_its_cookie(server, path):
-    """As at sign-in, the guard comes first, the body has no refresh token, and the browser's former session ends."""
+    """The guard comes first, the body has no refresh token, and the browser's former session ends, as at sign-in."""
     client = await server.player("ann")
     codes = await make_codes(client)
     way = {"username": "ann", "code": codes[0]} if path.endswith("recover") else {"token": link(server)}

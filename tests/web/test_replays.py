@@ -160,7 +160,7 @@ async def test_unknown_replay_is_a_404(server, path):
 
 
 async def test_replay_id_has_one_spelling(server):
-    """Only the canonical form of an id is found."""
+    """An id is found only in its canonical form."""
     client = await server.player("ann")
     replay_id = (await upload(server, client, replay())).json["id"]
     for spelled in (replay_id.upper(), replay_id.replace("-", ""), f"{{{replay_id}}}"):
@@ -207,7 +207,7 @@ async def test_deleting_an_account_deletes_its_replays(server):
 
 
 async def test_simultaneous_uploads_keep_the_quota(reactor, shared_dsn):
-    """Of two uploads that fit only alone, one is refused. Deleting replays frees room."""
+    """One of two uploads that fit only alone is refused. Deleting replays frees room."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
     try:

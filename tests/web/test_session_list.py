@@ -52,10 +52,7 @@ async def test_refresh_keeps_the_session(server):
 
 
 async def test_record_of_an_older_node_is_a_session(server):
-    """Without further fields, its jti is the id and its beginning is 30 days before its end.
-
-    The next refresh keeps the id.
-    """
+    """Its jti becomes the id, and its beginning is 30 days before its end. The next refresh keeps the id."""
     client = await server.player("ann")
     server.sql(
         "UPDATE refresh_tokens SET session_id = NULL, begun_at = NULL, used_at = NULL, user_agent = NULL,"

@@ -59,7 +59,7 @@ async def test_wrong_credentials_cost_one_verification_and_reveal_nothing(server
 
 
 async def test_login_repeated_after_a_deadlock_counts_once(server):
-    """The metric, the session and the reply are those of one login, however often the database tried."""
+    """The metric, the session and the reply count one login, however often the database tried."""
     await server.player("ann")
     counted = server.service.parts.metrics.registry.get_sample_value
     before = {outcome: counted("solisync_logins_total", {"outcome": outcome}) for outcome in ("ok", "wrong")}

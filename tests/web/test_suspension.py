@@ -211,7 +211,7 @@ async def test_session_does_not_begin_if_the_player_is_suspended_first(server, r
 
 
 async def test_second_suspension_replaces_end_and_message(server, reactor):
-    """Both may be absent."""
+    """The new end and the new message may be absent."""
     ann = await server.player("ann")
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:

@@ -45,7 +45,7 @@ async def test_pull_returns_the_result_of_the_last_push(server):
 
 
 async def test_payload_of_a_rust_client_is_accepted(server):
-    """It has the nil id, nanoseconds, offsets, absent fields and 2^64-1; the client can decode the reply."""
+    """The payload has the nil id, nanoseconds, offsets, absent fields and 2^64-1; the client can decode the reply."""
     client = await server.player("ann")
     body = b"""{"user_id":"00000000-0000-0000-0000-000000000000","stats":{"games_played":4294967295,
     "games_won":4294967295,"games_lost":0,"win_streak_current":7,"win_streak_best":9,"avg_time_seconds":18446744073709551615,
@@ -295,7 +295,7 @@ async def test_leap_second_is_refused(server, field):
 
 
 async def test_text_that_looks_like_a_time_may_have_any_spelling(server):
-    """Only fields for times need a colon in the offset. Escapes hide no wrong time."""
+    """Fields for times need a colon in the offset; other fields don't. Escapes hide no wrong time."""
     client = await server.player("ann")
     texts = progress_of(zz="2026-11-20T00:00:00+0100", progress__weekly_goal_progress={"a:00:00+0100": 1})
     assert (await push(server, client, texts)).status == 200
@@ -375,7 +375,7 @@ async def test_progress_beyond_the_bounds_can_still_be_pushed(server):
 
 
 async def test_deleted_player_can_neither_push_nor_pull(server):
-    """Both return 404, and the deletion removed the progress."""
+    """The deletion removed the progress, and both requests return 404."""
     client = await server.player("ann")
     tokens = client.tokens
     await push(server, client, progress_of())

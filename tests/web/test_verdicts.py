@@ -53,7 +53,7 @@ async def test_replay_is_pending_until_it_is_checked(server):
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 async def test_verdict_is_returned_as_it_is_stored(server, stored, shown):
-    """It has the time of the check, and null in unused fields. The recent list has only the status."""
+    """The reply has the time of the check, and null in unused fields. The recent list has only the status."""
     replay_id = await upload(server, await server.player("ann"), game())
     server.sql(STORE, (replay_id, *stored))
     nothing = dict.fromkeys(["ruleset", "undos", "score", "moves", "reason"])
