@@ -256,8 +256,8 @@ def test_usage_errors_exit_with_2(words, capsys):
         ("--data-dir users sttus", "there is no command 'sttus': did you mean status?"),
         ("help users lst", "there is no command 'lst': did you mean list?"),
         ("zzz", "there is no command 'zzz'"),
-        ("--migrate serve", "one command at a time"),
-        ("--smoke http://x help", "one command at a time"),
+        ("--migrate serve", "give only one command"),
+        ("--smoke http://x help", "give only one command"),
     ],
 )
 def test_a_misspelt_word_names_itself(words, says, capsys):
@@ -529,7 +529,7 @@ async def test_the_smoke_check(serve, shared_dsn, pages):
     check = run(*SOLISYNC, "--smoke", service.url)
     assert (check.status, check.err) == (0, [])
     assert {"ok   health", "ok   register", "ok   login of a page", "all steps passed"} <= set(check.out)
-    assert ("     there are no pages" in check.out) == (pages == "off")
+    assert ("     this service has no pages" in check.out) == (pages == "off")
     assert service.sql("SELECT count(*) FROM users") == [(0,)]
     assert service.stop() == 0
 
@@ -539,7 +539,7 @@ async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch
     truncate(shared_dsn)
     service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="5/60")
     check = launch(*SOLISYNC, "--smoke", service.url, PYTHONUNBUFFERED="1")
-    wait_for(lambda: "as the rate limit says" in check.log)
+    wait_for(lambda: "because of the rate limit" in check.log)
     assert check.stop() == 1
     assert check.log.endswith("ok   clean up: delete account\ninterrupted\n")
     assert service.sql("SELECT count(*) FROM users") == [(0,)]

@@ -1,6 +1,6 @@
-"""What operators do to players and replays: each act is one function, recorded in the transaction that it runs in.
+"""The acts of operators on players and replays. Each act is one function, recorded in the transaction that it runs in.
 
-Commands, routes and the service itself change the data of others only by `perform`.
+Commands, the console and the service itself act on players only by `perform`.
 """
 
 from . import players, profiles, replays

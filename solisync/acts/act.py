@@ -1,4 +1,4 @@
-"""What an act is, and how one is performed: docs/moderation.md "The record of acts"."""
+"""The definition of an act, and how an act is performed: docs/moderation.md "The record of acts"."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from ..storage.acts import Actor, TargetKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The result of an act: whether it has changed anything, and `before` and `after` in words, for the record.
+    """The result of an act: whether it changed anything, and the states `before` and `after` in words, for the record.
 
-    `steps` are statements to run last. `sessions_ended`: sessions of the player or the account have ended; `queued`: a
-    replay waits to be checked. `result` is for the caller.
+    `steps` are statements to run last. `sessions_ended` is true if sessions of the player, or the account, have ended.
+    `queued` is true if a replay now waits for a check. `result` is for the caller.
     """
 
     changed: bool
@@ -40,10 +40,10 @@ NOT_FOUND: dict[TargetKind, Code] = {"player": "user_not_found", "replay": "repl
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A kind of act: its name in the record, what it is done to, and the function that does it.
+    """A kind of act: its name in the record, the kind of its target, and the function that does it.
 
-    `run(transaction, player, …)` gets the player, whose row is locked, as `player`, and for a replay its id as
-    `replay_id`, then what `perform` was given. `event` is the event of the account that the act is too.
+    `run(transaction, player, …)` gets the player, whose row is locked, the `replay_id` if the target is a replay, and
+    the arguments of `perform`. `event` is the account event that the act also causes, if any.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Act:
 def act(
     *, on: TargetKind, name: str | None = None, event: Event | None = None
 ) -> Callable[[Callable[..., Awaitable[Done]]], Act]:
-    """Return the decorator that makes an Act of a function, by default with the name of the function."""
+    """Return a decorator that turns a function into an Act, named like the function unless `name` is given."""
     return lambda run: Act(name or run.__name__, on, run, event)
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The reason of an act, and a note on it. Raises BadRequest for a note that is too long."""
+    """The reason for an act, and a note on it. Raises BadRequest if the note is invalid."""
 
     reason: Reason | None = None
     note: str | None = None
@@ -73,7 +73,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acting:
-    """Performs acts on a database, as this actor, and tells all processes by `publish`."""
+    """Performs acts on a database as this actor, and notifies all processes by `publish`."""
 
     database: Database
     publish: Publish
@@ -81,9 +81,9 @@ class Acting:
     why: Why = field(default_factory=Why)
 
     async def perform(self, act: Act, target: str, **given: Any) -> Done:
-        """Do this to the player or the replay of this id, and record it unless nothing has changed.
+        """Perform an act on the player or the replay with this id, and record the act if it changed anything.
 
-        Everything is one transaction. Raises NotFound if the target doesn't exist (any more) or `target` isn't an id.
+        All of it is one transaction. Raises NotFound if the target doesn't exist, or if `target` isn't an id.
         """
         if not is_id(target):
             raise NotFound(NOT_FOUND[act.target])
@@ -102,7 +102,7 @@ class Acting:
         return done
 
     def log_for_all(self, what: str) -> None:
-        """Log what was done to everybody at once, which is no act on a player and has no row in the record."""
+        """Log an operation on all players or replays, which isn't an act and has no row in the record."""
         why = ": ".join(each for each in (self.why.reason, self.why.note) if each)
         audit("act", reason=f"{what} by {self.by.kind}:{self.by.name}" + (f", {why}" if why else ""))
 

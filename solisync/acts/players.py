@@ -1,4 +1,4 @@
-"""Acts on accounts: suspending, locking, ending sessions, renaming, deleting."""
+"""Acts on accounts: suspend, lock, end sessions, rename, delete, make a reset link."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ LIFETIME = int(ACCESS_LIFETIME.total_seconds())
 async def suspend(
     transaction: Transaction, player: Player, *, until: datetime | None = None, message: str | None = None
 ) -> Done:
-    """Keep a player out until then, or until somebody ends it; again: with another end and message."""
+    """Suspend a player, until the given time or until an operator ends it. Repeated, change the end and the message."""
     former = await restrictions.suspension(transaction, player.id)
     if former is None:
         steps = restrictions.suspending(player.id, until=until, message=message)
@@ -36,7 +36,7 @@ async def suspend(
 
 @act(on="player")
 async def unsuspend(transaction: Transaction, player: Player, *, only_ended: bool = False) -> Done:
-    """Let a player in again, and show what was visible; `only_ended`: unless the suspension is to last longer."""
+    """End a suspension and restore visibility; with `only_ended`, only if the suspension's time is over."""
     former = await restrictions.suspension(transaction, player.id)
     if former is None or (only_ended and not former.ended):
         return NOTHING
@@ -46,7 +46,7 @@ async def unsuspend(transaction: Transaction, player: Player, *, only_ended: boo
 
 @act(on="player")
 async def lock(transaction: Transaction, player: Player) -> Done:
-    """Keep a player from changing what others see of them."""
+    """Lock a player's profile: the player can't change what others see of it."""
     if await restrictions.is_locked(transaction, player.id):
         return NOTHING
     return Done(changed=True, steps=(restrictions.lock.call(player.id),))
@@ -54,7 +54,7 @@ async def lock(transaction: Transaction, player: Player) -> Done:
 
 @act(on="player")
 async def unlock(transaction: Transaction, player: Player) -> Done:
-    """Let a player change again what others see of them. What was held meanwhile stays so."""
+    """Unlock a player's profile. Replays that were held during the lock stay held."""
     if not await restrictions.is_locked(transaction, player.id):
         return NOTHING
     return Done(changed=True, steps=(restrictions.unlock.call(player.id),))
@@ -62,9 +62,9 @@ async def unlock(transaction: Transaction, player: Player) -> Done:
 
 @act(on="player")
 async def end_sessions(transaction: Transaction, player: Player, *, access: bool = False) -> Done:
-    """End every session of a player; with `access`, their access tokens count no more either.
+    """End every session of a player; with `access`, their access tokens are refused, too.
 
-    The result is how many sessions have ended.
+    The result is the number of ended sessions.
     """
     ended = await sessions.end_all(transaction, player.id) or 0
     cut = access and await restrictions.is_uncut(transaction, player.id)
@@ -77,9 +77,9 @@ async def end_sessions(transaction: Transaction, player: Player, *, access: bool
 
 @act(on="player")
 async def rename(transaction: Transaction, player: Player, *, username: str) -> Done:
-    """Give a player another username, by the rules of registering.
+    """Change a player's username, by the rules of registering.
 
-    Fails with a DatabaseError when the name is taken.
+    Raises DatabaseError if the name is taken.
     """
     username = check_username(username)
     if username == player.username:
@@ -91,7 +91,7 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
 
 @act(on="player", event="account deleted")
 async def delete(transaction: Transaction, player: Player, *, username: str | None = None) -> Done:
-    """Delete a player and all that is theirs, as they can themselves; raises BadRequest unless that is the username."""
+    """Delete a player and all their data, as the player can; raises BadRequest if `username` is given and differs."""
     if username not in (None, player.username):
         raise BadRequest("bad_field", "username is not that of this player")
     deleted = await accounts.delete(transaction, player.id, buckets_of(player.id))
@@ -102,10 +102,10 @@ async def delete(transaction: Transaction, player: Player, *, username: str | No
 async def link(
     transaction: Transaction, player: Player, *, token_digest: bytes, password_hash: str | None = None
 ) -> Done:
-    """Give a player a reset link, by the digest of its token, instead of a former one.
+    """Give a player a reset link, by the digest of its token, which replaces an earlier link.
 
-    With the hash of a password that nobody knows, the player is locked out until the link is used: sessions, access
-    tokens and recovery codes end. The result is when the link expires. Raises Forbidden for a guest.
+    With `password_hash`, the hash of an unknown password, only the link gives access: the old password, sessions,
+    access tokens and recovery codes end. The result is the time when the link expires. Raises Forbidden for a guest.
     """
     if await guests.is_guest(transaction, player.id):
         raise Forbidden("guest", "a guest has no password to reset")
@@ -125,7 +125,7 @@ def _in_words(until: datetime | None, message: str | None) -> str:
 
 
 async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:
-    """Perform `rename`; raises Conflict when another player has the name."""
+    """Perform `rename`; raises Conflict if another player has the name."""
     try:
         return await acting.perform(rename, user_id, username=username)
     except DatabaseError:

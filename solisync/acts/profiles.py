@@ -1,4 +1,4 @@
-"""Acts on what others see of a player: the entry on the leaderboard, and the avatar."""
+"""Acts on the public parts of a player: the leaderboard entry and the avatar."""
 
 from ..errors import NotFound
 from ..postgres.transaction import Transaction
@@ -10,9 +10,9 @@ from .act import NOTHING, Done, act
 
 @act(on="player")
 async def hide(transaction: Transaction, player: Player, *, lock: bool = False) -> Done:
-    """Hide a player's entry; with `lock`, the profile is locked too, so that the player can't show it again.
+    """Hide a player's entry; with `lock`, also lock the profile, so that the player can't show the entry again.
 
-    The result is the name of the entry, and whether the profile is locked now.
+    The result is the display name of the entry, and whether the profile is locked now.
     """
     entry = await _entry(transaction, player)
     locked = await restrictions.is_locked(transaction, player.id)
@@ -28,13 +28,13 @@ async def hide(transaction: Transaction, player: Player, *, lock: bool = False) 
 
 @act(on="player")
 async def show(transaction: Transaction, player: Player) -> Done:
-    """Show a player's entry again; that of a suspended player, once the suspension ends."""
+    """Show a player's entry again; the entry of a suspended player appears when the suspension ends."""
     return await _set_visible(transaction, player, await _entry(transaction, player), True)
 
 
 @act(on="player")
 async def name(transaction: Transaction, player: Player, *, display_name: str) -> Done:
-    """Give a player's entry another display name."""
+    """Change the display name of a player's entry."""
     entry = await _entry(transaction, player)
     chosen = check_display_name(display_name)
     if chosen == entry.display_name:
@@ -50,7 +50,7 @@ async def name(transaction: Transaction, player: Player, *, display_name: str) -
 
 @act(on="player")
 async def remove_avatar(transaction: Transaction, player: Player) -> Done:
-    """Take a player's avatar away."""
+    """Remove a player's avatar."""
     if await avatars.remove(transaction, player.id):
         return Done(changed=True)
     return NOTHING

@@ -1,4 +1,4 @@
-"""Acts on replays: taking them off the lists, having them checked, deleting them."""
+"""Acts on replays: unlist, list again, check, delete."""
 
 from ..errors import NotFound
 from ..postgres.transaction import Transaction
@@ -15,13 +15,13 @@ async def unlist(transaction: Transaction, player: Player, *, replay_id: str) ->
 
 @act(on="replay")
 async def list_again(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
-    """Hold a replay no longer, which lists it unless its player has hidden it."""
+    """Release a held replay, which lists it unless its player has hidden it."""
     return await _hold(transaction, replay_id, False)
 
 
 @act(on="replay")
 async def check(transaction: Transaction, player: Player, *, replay_id: str, again: bool = False) -> Done:
-    """Have a replay checked before all others; unless `again`, only one that has no verdict."""
+    """Queue a replay for checking, before all others, if it has no verdict; with `again`, even if it has one."""
     added = (await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id)
     if added is None:
         raise NotFound("replay_not_found")

@@ -1,4 +1,4 @@
-"""`solisync analytics`: exporting events for other programs."""
+"""`solisync analytics`: export events for other programs."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ async def export(task: Task) -> None:
 
 
 def _json_of(event: StoredEvent) -> str:
-    """An event as a JSON object, with its payload byte for byte."""
+    """Return an event as a JSON object, with its payload unchanged to the byte."""
     return to_json(dict(zip(FIELDS, _values(event), strict=True)) | {"payload": msgspec.Raw(event.payload.encode())})
 
 
@@ -57,5 +57,5 @@ def _csv(task: Task) -> Callable[[list[StoredEvent]], None]:
 
 
 def _in_one_line(json: str) -> str:
-    """JSON in one line: raw line ends, which JSON has only between tokens, are replaced by spaces."""
+    """Return JSON in one line. Spaces replace line ends, which JSON allows only between tokens."""
     return json.replace("\n", " ").replace("\r", " ") + "\n"

@@ -1,6 +1,6 @@
-"""A row of the table of subcommands, and how the text of an argument becomes its value.
+"""The row type of the table of subcommands, and the types of their arguments.
 
-solisync.commands.table has the rows. Types of arguments raise ArgumentTypeError for a wrong text.
+solisync.commands.table has the rows. An argument's type converts its text, or raises ArgumentTypeError.
 """
 
 import argparse
@@ -30,9 +30,10 @@ class Argument:
 class Command:
     """A subcommand: its name in `words`, the function that runs it, as "module:function", and its arguments.
 
-    The module is imported when the subcommand runs, because serving needs none of them. One that destroys data has a
-    `question` to confirm first, which is None for arguments that need no answer. Of the arguments named in `either`
-    exactly one must be given. One that `acts` takes a reason and a note, for the record.
+    The module is imported when the subcommand runs, because the service itself doesn't need it. A subcommand that
+    destroys data has a `question` to confirm first, which returns None if these arguments need no confirmation. Exactly
+    one of the arguments named in `either` must be given. A subcommand that `acts` takes a reason and a note for the
+    record.
     """
 
     words: str
@@ -56,11 +57,11 @@ def argument(name: str, help: str, **how: Any) -> Argument:
 
 
 def sentence(text: str) -> str:
-    """A help text as a sentence, for the page that describes its command."""
+    """Return a help text as a sentence, for the command's own help page."""
     return f"{text[0].upper()}{text[1:]}."
 
 
-USER = argument("user", "username, or id", metavar="USER")
+USER = argument("user", "username or id", metavar="USER")
 REPLAYS = argument("ids", "ids of replays", metavar="ID", nargs="+")
 
 
@@ -76,21 +77,21 @@ def count(text: str) -> int:
 
 
 def some(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number of at least 1."""
     if not count(text):
         raise ArgumentTypeError("must be at least 1")
     return count(text)
 
 
 def prefix(text: str) -> str:
-    """What a username may begin with."""
+    """A prefix of usernames."""
     if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):
         raise ArgumentTypeError(f"must be letters, digits and underscores, not {text!r}")
     return text
 
 
 def moment(text: str) -> datetime:
-    """A time in UTC: a day or a time as such, today, yesterday, or how long ago, such as 7d."""
+    """A time in UTC: a date, a date and time, today, yesterday, or a span before now, such as 7d."""
     now = datetime.now(UTC)
     if text in ("today", "yesterday"):
         return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
@@ -101,24 +102,24 @@ def moment(text: str) -> datetime:
 
 
 def time_to_come(text: str) -> datetime:
-    """A time in UTC that is yet to come: a day or a time as such, or in how long, such as 7d."""
+    """A future time in UTC: a date, a date and time, or a span from now, such as 7d."""
     now = datetime.now(UTC)
     found = now + ahead if (ahead := _span(text)) else _time(text)
     if found is None:
         raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z or 7d, not {text!r}")
     if found <= now:
-        raise ArgumentTypeError(f"must be yet to come, not {text!r}")
+        raise ArgumentTypeError(f"must be in the future, not {text!r}")
     return found
 
 
 def _span(text: str) -> timedelta | None:
-    """How long: 30m, 12h, 7d, 2w; None for any other text."""
+    """A time span such as 30m, 12h, 7d or 2w; None for any other text."""
     found = _SPAN.fullmatch(text)
     return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def _time(text: str) -> datetime | None:
-    """A day or a time as such, of the years 1970 to 9998; None for any other text."""
+    """A date, or a date and time, of the years 1970 to 9998; None for any other text."""
     try:
         if len(text) == len("2026-11-20"):
             text += "T00:00:00Z"

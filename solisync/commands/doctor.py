@@ -25,13 +25,13 @@ SOCKETS = {"listen": "SOLISYNC_LISTEN", "admin-listen": "SOLISYNC_ADMIN_LISTEN"}
 
 
 async def examine(task: Task) -> None:
-    """Run all checks and write their findings as they come; raises FatalError when something is wrong."""
+    """Run all checks and write their findings as they come; raises FatalError if a finding is `wrong`."""
     problems = 0
     async for finding in _findings(task):
         problems += finding.level == "wrong"
         _write(task, finding)
     if problems:
-        raise FatalError(f"solisync: {problems} thing{'s are' if problems > 1 else ' is'} wrong")
+        raise FatalError(f"solisync: found {problems} problem{'s' if problems > 1 else ''}")
 
 
 def _write(task: Task, finding: Finding) -> None:
@@ -48,7 +48,7 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         yield finding
     settings, environ, options = None, _with_some_secret(task), {**task.options}
     inherited = {option for option in SOCKETS if _given(task, option).startswith("systemd:")}
-    for option in inherited:  # sockets that the service has, and this process hasn't
+    for option in inherited:  # sockets that systemd passes to the service, but not to this process
         environ.pop(SOCKETS[option], None)
         options.pop(option, None)
     try:
@@ -57,20 +57,20 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
         for problem in error.problems:
             yield wrong("settings", problem, "see docs/configuration.md")
     else:
-        yield fine("settings", "every setting can be read")
+        yield fine("settings", "all settings are valid")
     for finding in _secret(task, settings):
         yield finding
     if settings is None:
         return
     if "listen" in inherited:
-        yield note("port", "systemd passes the socket, so it was not looked at", "name it: --listen unix:/run/…")
+        yield note("port", "not checked, because systemd passes the socket", "name it: --listen unix:/run/…")
     else:
         for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
     for finding in (*host_checks.auth_limit(settings), *host_checks.streams(settings)):
         yield finding
     if "admin-listen" in inherited:
-        yield note("console", "systemd passes its socket, so it was not looked at")
+        yield note("console", "not checked, because systemd passes its socket")
     else:
         for finding in (*host_checks.console(settings), *await ports.console(settings, task.reactor)):
             yield finding
@@ -79,13 +79,13 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
 
 
 async def _of_database(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
-    """Run all checks on the database; that an embedded one doesn't exist yet is only noted."""
+    """Run all checks on the database; an embedded database that doesn't exist yet is only a note."""
     if settings.database_url is None:
         embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
         try:
             embedded.check_cluster()
         except FatalError:
-            text = f"there is none in {settings.data_dir}: the first start of the service makes it"
+            text = f"there is none in {settings.data_dir}: the first start of the service creates it"
             return [note("database", text), database_checks.disk(settings.data_dir, 0)]
     return await database_checks.examine(settings, reactor, running.connection(settings, reactor))
 
@@ -101,13 +101,13 @@ def _given(task: Task, option: str) -> str:
 
 
 def _with_some_secret(task: Task) -> dict[str, str]:
-    """The environment with a placeholder for the signing secret if none is set, as in the shell of an operator."""
+    """Return the environment, with a placeholder if no signing secret is set, as in an operator's shell."""
     return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
 
 
 def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
     if not _secret_is_set(task):
-        yield note("secret", "JWT_SECRET is not set here, so it was not looked at")
+        yield note("secret", "not checked, because JWT_SECRET is not set here")
     elif settings is not None:
         yield host_checks.secret("JWT_SECRET", settings.jwt_secret)
         if settings.jwt_secret_previous is not None:
@@ -119,7 +119,7 @@ def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
 
 
 async def show_status(task: Task) -> None:
-    """Show the status without changing anything, the schema included."""
+    """Show the status; change nothing, not even the schema."""
     settings = task.settings
     async with running.connection(settings, task.reactor) as connection:
         statements = Statements(connection)
@@ -138,7 +138,7 @@ async def show_status(task: Task) -> None:
             "service_running": service > 0,
             "service_connections": service,
         }
-        if number >= latest:  # else there may be no such tables
+        if number >= latest:  # an older schema may lack these tables
             facts |= asdict(await counts.everything(statements))
             waiting = await checks.waiting(statements)
             facts |= {

@@ -1,4 +1,4 @@
-"""`solisync import-original`: brings everything from an original server (docs/moving-in.md)."""
+"""`solisync import-original`: import everything from an original server (docs/moving-in.md)."""
 
 from contextlib import closing
 from dataclasses import asdict
@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 async def bring(task: Task) -> None:
-    """Import the file and the directory of avatars; a dry run does all but write."""
+    """Import the file and the directory of avatars; a dry run does everything except write."""
     chosen = task.chosen
     avatars = None if chosen.avatars is None else Path(chosen.avatars)
     if avatars is not None and not avatars.is_dir():
@@ -41,7 +41,7 @@ async def bring(task: Task) -> None:
                 dry=chosen.dry_run,
             ).run()
     if tally.spent:
-        text = f"sessions that have gone on there since they were imported, and so were ended here: {tally.spent:,}"
+        text = f"sessions ended here, because the original server refreshed them after their import: {tally.spent:,}"
         say(text, spent=tally.spent)
     task.progress.clear()
     write = task.output.table(COLUMNS)
@@ -49,4 +49,4 @@ async def bring(task: Task) -> None:
         write(asdict(line))
     if tally.refused and not chosen.allow_refused:
         rows = "1 row was" if tally.refused == 1 else f"{tally.refused:,} rows were"
-        raise FatalError(f"solisync: {rows} refused; --allow-refused makes this a success")
+        raise FatalError(f"solisync: {rows} refused; to exit with status 0 anyway, use --allow-refused")

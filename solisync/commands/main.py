@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     }
     commands = (chosen.command, chosen.reset_password, chosen.migrate, chosen.smoke, chosen.serve, chosen.help_on)
     if sum(command is not None for command in commands) > 1:
-        parser.error("one command at a time")
+        parser.error("give only one command")
     if chosen.help_on is not None:
         _help(parser, chosen.help_on)
     if chosen.command is not None:
@@ -55,29 +55,29 @@ def command_parser() -> argparse.ArgumentParser:
     """The command line parser of `solisync`."""
     parser = argparse.ArgumentParser(
         prog="solisync",
-        description="The HTTP backend of a solitaire game. Without one of the commands below it serves until it is"
-        " stopped.",
+        description="The HTTP backend of a solitaire game. It serves until stopped, unless you give one of the commands"
+        " below.",
         epilog="Settings come from environment variables (in brackets); options override them. Serving needs JWT_SECRET"
-        " or JWT_SECRET_FILE. Without DATABASE_URL, solisync runs a PostgreSQL of its own in the data directory."
+        " or JWT_SECRET_FILE. Without DATABASE_URL, solisync runs its own PostgreSQL in the data directory."
         f" Settings without an option: {without_option()}.",
-        allow_abbrev=False,  # or --jwt-secret would be taken, and its value for the name of a file
+        allow_abbrev=False,  # otherwise --jwt-secret SECRET would mean --jwt-secret-file SECRET
     )
     parser.add_argument("--version", action="version", version=f"solisync {__version__}")
     commands = parser.add_argument_group("commands").add_mutually_exclusive_group()
     commands.add_argument(
         "--reset-password",
         metavar="USERNAME",
-        help="give a player a new password, read from standard input, and end all their sessions",
+        help="set a player's new password, read from standard input, and end all their sessions",
     )
     commands.add_argument("--migrate", action="store_const", const=True, help="update the schema of the database")
-    commands.add_argument("--smoke", metavar="URL", help="play one whole session against a running service")
+    commands.add_argument("--smoke", metavar="URL", help="check a running service by playing one whole session")
     parsers.add_completion(commands)
     _add_settings(parser, default=None)
     under = parsers.add_commands(parser)
-    text = "serve until stopped; the default without a command"
+    text = "serve until stopped (the default)"
     serve = under.add_parser("serve", help=text, description=sentence(text), allow_abbrev=False)
     serve.set_defaults(serve=True)
-    _add_settings(serve, default=argparse.SUPPRESS)  # a default would override the same option in front of `serve`
+    _add_settings(serve, default=argparse.SUPPRESS)  # a default would override the same option before `serve`
     help_on = under.add_parser("help", help="show this help, or the help of a command", allow_abbrev=False)
     help_on.add_argument("help_on", nargs="*", metavar="COMMAND", help="the command to describe")
     parser.set_defaults(serve=None, help_on=None)
@@ -97,9 +97,9 @@ def _add_settings(parser: argparse.ArgumentParser, *, default: str | None) -> No
 
 
 def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """End with the usage at an option or a command that doesn't exist, and name the one that it may mean.
+    """Exit with the usage if an option or a command doesn't exist, and suggest a similar one.
 
-    argparse would find fault with what follows first: it would take the 3 of `--wrkers 3` for a command.
+    Without this check, argparse would complain about the next word: it would take the 3 of `--wrkers 3` for a command.
     """
     rest = iter(words)
     for word in rest:
@@ -112,7 +112,7 @@ def check_options(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         name, equals, _ = word.partition("=")
         action = parser._option_string_actions.get(name)
         if action is not None and action.nargs is None and not equals:
-            next(rest, None)  # its value, which may look like a command
+            next(rest, None)  # the option's value, which may look like a command
         if action is None and name.startswith("-") and name != "-":
             parser.error(f"there is no option {name}{suggestion(name, parser._option_string_actions)}")
         if under and not word.startswith("-"):

@@ -1,4 +1,4 @@
-"""`solisync admins` and `solisync acts`: the admins of the console, and the record of what operators have done."""
+"""`solisync admins` and `solisync acts`: the admins of the console, and the record of acts."""
 
 from dataclasses import asdict as fields_of
 
@@ -29,8 +29,8 @@ async def add(task: Task) -> None:
     name = check_admin_name(task.chosen.name)
     async with task.database() as database:
         added = await database.run(admins.add, name)
-    text = f"'{name}' is an admin now" if added else f"'{name}' is an admin already"
-    task.output.say(f"{text}; `solisync admins code {name}` makes a code to sign in with", name=name, added=added)
+    text = f"added admin '{name}'" if added else f"'{name}' is already an admin"
+    task.output.say(f"{text}; to make a sign-in code, run: solisync admins code {name}", name=name, added=added)
 
 
 async def remove(task: Task) -> None:
@@ -38,7 +38,7 @@ async def remove(task: Task) -> None:
     async with task.database() as database:
         if not await database.run(admins.remove, task.chosen.name):
             raise _no_such_admin(task.chosen.name)
-    task.output.say(f"'{task.chosen.name}' is no admin any more; their sessions have ended", name=task.chosen.name)
+    task.output.say(f"removed admin '{task.chosen.name}' and ended their sessions", name=task.chosen.name)
 
 
 async def list_admins(task: Task) -> None:
@@ -50,7 +50,7 @@ async def list_admins(task: Task) -> None:
 
 
 async def code(task: Task) -> None:
-    """Make a code with which an admin signs in, once; a former one doesn't count any more."""
+    """Make a code with which an admin signs in once; it replaces an earlier code."""
     made = new_code(CODE_DIGITS)
     digits = read_code(made, CODE_DIGITS)
     assert digits is not None
@@ -60,11 +60,11 @@ async def code(task: Task) -> None:
         raise _no_such_admin(task.chosen.name)
     task.output.say(made, name=task.chosen.name, code=made, expires_at=expires_at)
     if not task.output.json:
-        task.output.say(f"for '{task.chosen.name}', once, until {shown(expires_at)} UTC")
+        task.output.say(f"for '{task.chosen.name}', works once, until {shown(expires_at)} UTC")
 
 
 async def sessions(task: Task) -> None:
-    """List the live sessions of admins, or end those of one."""
+    """List the live sessions of admins, or end sessions of one admin."""
     name, ended_id = task.chosen.name, task.chosen.end_session
     if not task.chosen.end and ended_id is None:
         async with task.connection() as statements:
@@ -73,7 +73,7 @@ async def sessions(task: Task) -> None:
                 write(asdict(session))
         return
     if name is None:
-        raise FatalError("solisync: say whose sessions are to end")
+        raise FatalError("solisync: name the admin whose sessions to end")
     session_id = None if ended_id is None else canonical_uuid(ended_id)
     if ended_id is not None and session_id is None:
         raise NotFound("session_not_found")
@@ -102,7 +102,7 @@ ACT_COLUMNS = (
 
 
 async def list_acts(task: Task) -> None:
-    """List acts, the newest first."""
+    """List acts, newest first."""
     left, wanted = task.chosen.limit, {"act": task.chosen.act, "actor": task.chosen.actor}
     async with task.connection() as statements:
         if task.chosen.user is not None:

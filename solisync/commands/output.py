@@ -1,7 +1,7 @@
 r"""The output of a command, as text or as JSON Lines, and its progress on standard error.
 
-Names and documents come from players, so they may hold control characters (those of Unicode included) that a terminal
-would obey. These are escaped in text always, and in JSON only on a terminal: programs get that byte for byte.
+Names and documents come from players, so they may contain control characters, Unicode's included, that a terminal would
+obey. Text output always escapes them. JSON escapes them only on a terminal, because programs need the original bytes.
 """
 
 import re
@@ -14,27 +14,27 @@ from typing import Any, TextIO
 
 import msgspec
 
-PROGRESS_SECONDS = 0.2  # between two reports on a terminal, where each overwrites the one before
-PROGRESS_LINE_SECONDS = 5.0  # between two reports elsewhere, where each is a line of its own
+PROGRESS_SECONDS = 0.2  # between two reports on a terminal, where each overwrites the last
+PROGRESS_LINE_SECONDS = 5.0  # between two reports elsewhere, where each has its own line
 
 _UNSAFE_IN_JSON = re.compile(r"[^\n\x20-\x7e]")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the field that it shows, which is also its heading, and the width for most values."""
+    """A column of a table: its field, whose name is also the heading, and a width that fits most values."""
 
     field: str
     width: int
     right: bool = False
 
     def fit(self, text: str) -> str:
-        """The text, padded to the width of the column."""
+        """Return the text, padded to the width of the column."""
         return text.rjust(self.width) if self.right else text.ljust(self.width)
 
 
 class Output:
-    """Writes records and sentences to `stream`, as text or (`json`) as one object in each line."""
+    """Writes records and sentences to `stream`, as text, or with `json` as one object per line."""
 
     def __init__(self, stream: TextIO, *, json: bool) -> None:
         self.json = json
@@ -42,18 +42,18 @@ class Output:
         self._stream = stream
 
     def say(self, text: str, **facts: object) -> None:
-        """Write a sentence; in JSON, the facts in it."""
+        """Write a sentence, or in JSON its facts."""
         self.raw(to_json(facts) + "\n") if self.json else self._stream.write(harmless(text) + "\n")
 
     def table(self, columns: Sequence[Column]) -> Callable[[dict[str, object]], None]:
-        """Write the headings; returns a function that writes one record. JSON has all its fields, text the columns."""
+        """Write the headings; returns a function that writes one record: in JSON all fields, in text the columns."""
         if self.json:
             return lambda record: self.raw(to_json(record) + "\n")
         self._cells(columns, [column.field.replace("_", " ").upper() for column in columns])
         return lambda record: self._cells(columns, [shown(record[column.field]) for column in columns])
 
     def facts(self, record: dict[str, object]) -> None:
-        """Write one record, in text with a line for each field."""
+        """Write one record; text has a line for each field."""
         if self.json:
             self.raw(to_json(record) + "\n")
             return
@@ -62,11 +62,11 @@ class Output:
             self._stream.write(f"{name.replace('_', ' '):<{width}}  {shown(value)}\n")
 
     def raw(self, json: str) -> None:
-        """Write JSON unchanged; on a terminal with escapes for everything outside of printable ASCII."""
+        """Write JSON unchanged; a terminal gets escapes for everything outside printable ASCII."""
         self._stream.write(_UNSAFE_IN_JSON.sub(_escape, json) if self.terminal else json)
 
     def text(self, text: str) -> None:
-        """Write text that is not JSON, such as CSV, unchanged; on a terminal with control characters escaped."""
+        """Write text that isn't JSON, such as CSV, unchanged; a terminal gets control characters escaped."""
         self._stream.write("\n".join(map(harmless, text.split("\n"))) if self.terminal else text)
 
     def _cells(self, columns: Sequence[Column], cells: list[str]) -> None:
@@ -75,7 +75,7 @@ class Output:
 
 
 class ProgressLine:
-    """Reports the progress of a command: on a terminal in one line, elsewhere, if `wanted`, in a line now and then."""
+    """Reports the progress of a command: in one line on a terminal; elsewhere, if `wanted`, in a new line each time."""
 
     def __init__(self, stream: TextIO, *, wanted: bool = False) -> None:
         self._stream = stream
@@ -84,7 +84,7 @@ class ProgressLine:
         self._next = 0.0
 
     def report(self, text: str, *, now: bool = False) -> None:
-        """Show the text, unless the last report was a moment ago and this one need not be `now`."""
+        """Show the text, unless another report was just shown and this one needn't be `now`."""
         moment = time.monotonic()
         if self._shown and (now or moment >= self._next):
             self._next = moment + (PROGRESS_SECONDS if self._terminal else PROGRESS_LINE_SECONDS)
@@ -110,7 +110,7 @@ class ProgressLine:
 
 
 def harmless(text: str) -> str:
-    """The text in one line, with escapes for characters that a terminal would obey or not show."""
+    """Return the text in one line, with escapes for characters that a terminal would obey or hide."""
     if text.isprintable():
         return text
     return "".join(
@@ -120,7 +120,7 @@ def harmless(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as text in one line."""
+    """Return a value as text in one line."""
     match value:
         case None:
             return "-"
@@ -133,12 +133,12 @@ def shown(value: object) -> str:
 
 
 def to_json(value: Any) -> str:
-    """The value as JSON in one line."""
+    """Return a value as JSON in one line."""
     return msgspec.json.encode(value).decode()
 
 
 def _escape(match: re.Match[str]) -> str:
-    # outside of strings, JSON has no such characters but white space, of which one is as good as another
+    # outside of strings, JSON allows only white space of these, and any white space means the same
     character = match[0]
     if character < " ":
         return " "
@@ -147,9 +147,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def confirm(question: str) -> None:
-    """Ask on the terminal; raises SystemExit unless the answer is yes, with status 2 where there is no terminal."""
+    """Ask on the terminal; raises SystemExit unless the answer is yes, with status 2 if there is no terminal."""
     if not sys.stdin.isatty():
-        sys.stderr.write("solisync: this destroys something and there is nobody to ask: say --yes\n")
+        sys.stderr.write("solisync: can't ask for confirmation without a terminal: use --yes\n")
         raise SystemExit(2)
     try:
         sys.stderr.write(f"{harmless(question)} [y/N] ")

@@ -1,4 +1,4 @@
-"""The parsers of the subcommands, made from their table; the run of the chosen one; scripts that complete them."""
+"""The parsers of the subcommands, made from their table; runs the chosen subcommand; prints completion scripts."""
 
 import argparse
 import sys
@@ -16,12 +16,12 @@ PLACES = ("data-dir", "database-url-file")  # the options that select the databa
 
 
 def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
-    """Add the subcommands to a parser; parsed arguments have the Command as `command`, or None.
+    """Add the subcommands to a parser. In parsed arguments, `command` is the chosen Command, or None.
 
-    Returns the action to add others to.
+    Returns the argparse action to which more subcommands can be added.
     """
     parser.set_defaults(command=None)
-    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="COMMAND --help describes it")
+    group = parser.add_subparsers(title="administration", metavar="COMMAND", help="run COMMAND --help for details")
     nouns = {}
     for noun, text in NOUNS.items():
         under = group.add_parser(noun, help=text, description=sentence(text), allow_abbrev=False)
@@ -35,7 +35,7 @@ def add_commands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction
 
 
 def subparsers(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of the words that may come next."""
+    """Return the parsers of the words that may come next, by these words."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return cast(Mapping[str, argparse.ArgumentParser], action.choices)
@@ -49,12 +49,12 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
         place = choice if argument.name in command.either else parser
         place.add_argument(argument.name, help=argument.help, **argument.how)
     if command.acts:
-        reasons = f"why, for the record of acts: {', '.join(REASONS)}"
+        reasons = f"the reason, for the record of acts: {', '.join(REASONS)}"
         parser.add_argument("--reason", help=reasons, choices=REASONS, metavar="REASON")
         parser.add_argument("--note", help=f"a note for the record, up to {NOTE_MAX} characters", metavar="TEXT")
-    parser.add_argument("--json", action="store_true", help="write JSON, one object a line")
+    parser.add_argument("--json", action="store_true", help="write JSON, one object per line")
     if command.question is not None:
-        parser.add_argument("--yes", action="store_true", help="don't ask")
+        parser.add_argument("--yes", action="store_true", help="don't ask for confirmation")
     group = parser.add_argument_group("settings")
     group.add_argument(f"--{ENV_FILE}", metavar="FILE", help=ENV_FILE_HELP, default=argparse.SUPPRESS)
     for setting in TABLE:
@@ -65,7 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def execute(chosen: argparse.Namespace, options: Mapping[str, str], environ: Mapping[str, str]) -> NoReturn:
-    """Run the subcommand that was chosen, and exit."""
+    """Run the chosen subcommand, and exit."""
     from .output import Output, ProgressLine, confirm
     from .running import run
     from .task import Task

@@ -1,4 +1,4 @@
-"""`solisync leaderboard` and `solisync avatars`: what others see of a player."""
+"""`solisync leaderboard` and `solisync avatars`: the parts of a player that other players see."""
 
 from dataclasses import asdict
 
@@ -17,7 +17,7 @@ ENTRY_COLUMNS = (
 
 
 async def list_entries(task: Task) -> None:
-    """List the names that players have lately chosen, the newest first."""
+    """List the names that players recently chose, newest first."""
     async with task.connection() as statements:
         write = task.output.table(ENTRY_COLUMNS)
         for each in await history.changed(statements, "opted in", most=task.chosen.limit):
@@ -25,7 +25,7 @@ async def list_entries(task: Task) -> None:
 
 
 async def hide(task: Task) -> None:
-    """Hide a player's entry; the bests in it are kept."""
+    """Hide a player's entry; its best scores are kept."""
     found, done = await task.perform(profiles.hide, lock=task.chosen.lock)
     display_name, locked = done.result
     lasting = "and the profile is locked" if locked else "until the player opts in again"
@@ -36,14 +36,14 @@ async def hide(task: Task) -> None:
 async def show(task: Task) -> None:
     """Show a player's entry again."""
     found, done = await task.perform(profiles.show)
-    text = f"the entry '{done.result}' of '{found.username}' can be seen"
+    text = f"the entry '{done.result}' of '{found.username}' is visible"
     task.output.say(text, username=found.username, visible=True, changed=done.changed)
 
 
 async def name(task: Task) -> None:
     """Give a player's entry another display name."""
     found, done = await task.perform(profiles.name, display_name=task.chosen.name)
-    text = f"the entry of '{found.username}' is called '{done.result}' now"
+    text = f"the entry of '{found.username}' is now called '{done.result}'"
     task.output.say(text, username=found.username, display_name=done.result, changed=done.changed)
 
 
@@ -55,7 +55,7 @@ AVATAR_COLUMNS = (
 
 
 async def list_avatars(task: Task) -> None:
-    """List the avatars that players have lately uploaded, the newest first."""
+    """List the avatars that players recently uploaded, newest first."""
     async with task.connection() as statements:
         write = task.output.table(AVATAR_COLUMNS)
         for each in await history.changed(statements, "avatar changed", most=task.chosen.limit):
@@ -63,7 +63,7 @@ async def list_avatars(task: Task) -> None:
 
 
 async def remove_avatar(task: Task) -> None:
-    """Take a player's avatar away."""
+    """Remove a player's avatar."""
     found, done = await task.perform(profiles.remove_avatar)
-    text = f"the avatar of '{found.username}' is gone" if done.changed else f"'{found.username}' has no avatar"
+    text = f"removed the avatar of '{found.username}'" if done.changed else f"'{found.username}' has no avatar"
     task.output.say(text, id=found.id, username=found.username, changed=done.changed)

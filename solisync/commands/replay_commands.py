@@ -8,37 +8,37 @@ REPLAY_COMMANDS = (
     Command(
         "replays list",
         "replays:show_list",
-        "list the newest replays, or those behind the leaderboard that prove nothing",
+        "list recent replays, or leaderboard scores that no verified replay proves",
         (
             argument("--user", "only replays of this player", metavar="USER"),
             argument("--verdict", "only replays with this verdict", choices=[*Status], metavar="VERDICT"),
-            argument("--held", "only replays that an operator keeps unlisted", action="store_true"),
+            argument("--held", "only held replays, which an operator keeps unlisted", action="store_true"),
             argument(
                 "--top",
-                "instead of replays, list those of the leaderboard's first hundred whose best score no replay proves",
+                "instead of replays, list the players of the leaderboard's top 100 whose score is unproven",
                 action="store_true",
             ),
-            argument("--limit", "list at most N (default 50)", metavar="N", type=count, default=50),
+            argument("--limit", "list at most N (default: 50)", metavar="N", type=count, default=50),
         ),
     ),
     Command(
         "replays unlist",
         "replays:unlist",
-        "take replays off the public lists and boards, and keep their players from listing them",
+        "take replays off public lists and boards, and prevent their players from listing them again",
         (REPLAYS,),
         acts=True,
     ),
     Command(
         "replays list-again",
         "replays:list_again",
-        "list replays that were taken off the lists, or uploaded under a lock",
+        "release held replays, and list those that their players haven't hidden",
         (REPLAYS,),
         acts=True,
     ),
     Command(
         "replays delete",
         "replays:delete",
-        "delete replays; bests on the leaderboard stay",
+        "delete replays; best scores on the leaderboard stay",
         (REPLAYS,),
         lambda chosen: f"Delete {len(chosen.ids)} replay{'s' if len(chosen.ids) > 1 else ''}?",
         acts=True,
@@ -46,7 +46,7 @@ REPLAY_COMMANDS = (
     Command(
         "replays check",
         "replays:check",
-        "check replays that have no verdict: the given ones before all others, or all of them after all others",
+        "check replays without a verdict: the given ones before all others; without ids, all, after all others",
         (
             argument("ids", "ids of replays", metavar="ID", nargs="*"),
             argument("--again", "also replays that have a verdict", action="store_true"),
@@ -56,7 +56,7 @@ REPLAY_COMMANDS = (
     Command(
         "replays show",
         "replays:show",
-        "show a replay's verdict, who else has played the same game, and draw its deal",
+        "show a replay: its verdict, its deal, and other players' replays of the same game",
         (
             argument("id", "id of a replay", metavar="ID"),
             argument("--boards", "draw the board after each step", action="store_true"),
@@ -65,11 +65,11 @@ REPLAY_COMMANDS = (
     Command(
         "acts list",
         "operators:list_acts",
-        "list what operators have done, the newest first",
+        "list the acts of operators, newest first",
         (
-            argument("--user", "only what was done to this player and their replays", metavar="USER"),
+            argument("--user", "only acts on this player and their replays", metavar="USER"),
             argument("--act", "only acts of this kind", metavar="ACT", choices=[act.name for act in ACTS]),
-            argument("--actor", "only acts of this operator, such as shell:ann", metavar="ACTOR"),
+            argument("--actor", "only acts of this actor, such as shell:ann", metavar="ACTOR"),
             argument("--limit", "list at most N acts", metavar="N", type=count),
         ),
     ),

@@ -20,23 +20,23 @@ from .task import Task, player
 
 
 async def delete(task: Task) -> None:
-    """Delete those of the given replays that exist; raises NotFound for the others."""
+    """Delete the given replays; raises NotFound afterwards for the ids that don't exist."""
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
     async with task.acting() as acting:
         deleted = await _each(acting, replays.delete, wanted)
         if deleted:
-            text = f"deleted {_replays(deleted)}; bests that came from them stay on the leaderboard"
+            text = f"deleted {_replays(deleted)}; best scores stay on the leaderboard"
             task.output.say(text, deleted=sorted(deleted))
         _refuse(wanted, deleted)
 
 
 async def unlist(task: Task) -> None:
-    """Take replays off the public lists, and keep their players from listing them."""
-    await _hold(task, replays.unlist, "not listed")
+    """Take replays off public lists, and prevent their players from listing them again."""
+    await _hold(task, replays.unlist, "unlisted")
 
 
 async def list_again(task: Task) -> None:
-    """List replays that an operator has taken off the lists, or that were uploaded under a lock."""
+    """Release replays that an operator unlisted, or that were uploaded under a lock, and list them."""
     await _hold(task, replays.list_again, "listed")
 
 
@@ -49,33 +49,33 @@ async def _hold(task: Task, act: Act, state: str) -> None:
             hidden = sorted(replay_id for replay_id in changed if found[replay_id].after)
             left = len(found) - len(changed)
             shown = [replay_id for replay_id in changed if replay_id not in hidden]
-            text = f"{_replays(shown)} {state} now"
-            text += f"; {len(hidden)} stay hidden, as their players want" if hidden else ""
-            task.output.say(text + (f"; {left} left alone" if left else ""), changed=changed, hidden=hidden)
+            text = f"{state} {_replays(shown)}"
+            text += f"; hidden by their players: {len(hidden)}" if hidden else ""
+            task.output.say(text + (f"; unchanged: {left}" if left else ""), changed=changed, hidden=hidden)
         _refuse(wanted, found)
 
 
 async def check(task: Task) -> None:
-    """Have replays checked, `again` those too that have a verdict: the given ones soon, without any all of them."""
+    """Queue the given replays for checking, or all replays without ids; with `again`, also those with a verdict."""
     again = task.chosen.again
     wanted = {text: canonical_uuid(text) for text in task.chosen.ids}
     async with task.acting() as acting:
         if not wanted:
             await acting.database.run(rechecks.sweep_again, again=again)
             acting.log_for_all("check of all replays")
-            which = "all replays" if again else "all replays that have no verdict"
-            task.output.say(f"{which} will be checked when there is nothing else to check", all=True, again=again)
+            which = "all replays" if again else "all replays without a verdict"
+            task.output.say(f"queued {which} for checking, after all others", all=True, again=again)
             return
         found = await _each(acting, replays.check, wanted, again=again)
         added = sorted(replay_id for replay_id, done in found.items() if done.changed)
         left = len(found) - len(added)
-        text = f"{_replays(added)} will be checked now"
-        task.output.say(text + (f"; {left} with a verdict left alone" if left else ""), added=added)
+        text = f"queued {_replays(added)} for checking"
+        task.output.say(text + (f"; skipped because they have a verdict: {left}" if left else ""), added=added)
         _refuse(wanted, found)
 
 
 async def show(task: Task) -> None:
-    """Show a replay's header and verdict, and draw the deal, or with `boards` the board after each step."""
+    """Show a replay's header and verdict, and draw the deal; with `boards`, draw the board after each step."""
     replay_id = canonical_uuid(task.chosen.id)
     async with task.connection() as statements:
         found = None if replay_id is None else await verdicts.show(statements, replay_id)
@@ -106,7 +106,10 @@ def _draw(task: Task, game: CheckedGame) -> None:
 
 
 async def _each(acting: Acting, act: Act, wanted: Mapping[str, str | None], **given: Any) -> dict[str, Done]:
-    """Perform an act on each of these replays, in a transaction each; what was done to those that exist, by id."""
+    """Perform an act on each of these replays, each in its own transaction.
+
+    Returns the result for each replay that exists, by id.
+    """
     found = {}
     for replay_id in sorted({*filter(None, wanted.values())}):
         with suppress(NotFound):
@@ -119,7 +122,7 @@ def _replays(ids: Collection[str]) -> str:
 
 
 def _refuse(wanted: Mapping[str, str | None], found: Collection[str]) -> None:
-    """Raise NotFound for those wanted that were not found."""
+    """Raise NotFound if any of the wanted replays was not found."""
     missing = [text for text, replay_id in wanted.items() if replay_id not in found]
     if missing:
         raise NotFound("replay_not_found", f"no such replay: {', '.join(missing)}")
@@ -149,7 +152,7 @@ async def show_list(task: Task) -> None:
     """List replays, or entries of the leaderboard that no replay proves."""
     chosen = task.chosen
     if chosen.top and (chosen.user or chosen.verdict or chosen.held):
-        raise FatalError("solisync: --top is for all players: give it without --user, --verdict and --held")
+        raise FatalError("solisync: --top can't be combined with --user, --verdict or --held")
     async with task.connection() as statements:
         if chosen.top:
             write = task.output.table(TOP_COLUMNS)

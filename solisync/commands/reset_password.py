@@ -1,6 +1,6 @@
 """`solisync-reset-password NAME` and `solisync --reset-password NAME`.
 
-The new password is read from standard input, so that it is in no argument, no variable and no log. See
+The commands read the new password from standard input, so that it appears in no argument, variable or log. See
 docs/operations.md "A player forgot their password".
 """
 
@@ -33,11 +33,11 @@ def main(arguments: list[str] | None = None) -> None:
     open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
-        description="Give a player a new password, read from standard input, and end all their sessions.",
-        epilog="The database is the one that DATABASE_URL names, else the embedded one in the data directory: the same"
-        " that the service uses, which may be running.",
+        description="Set a player's new password, read from standard input, and end all their sessions.",
+        epilog="Uses the service's database, which may be in use: the one in DATABASE_URL, else the embedded one in the"
+        " data directory.",
     )
-    parser.add_argument("username", help="whose password to replace")
+    parser.add_argument("username", help="the player whose password to replace")
     parser.add_argument("--version", action="version", version=f"solisync {__version__}")
     places = [setting for setting in TABLE if setting.option in ("data-dir", "database-url-file")]
     for setting in places:
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
 def reset(username: str, settings: Settings) -> None:
     """Read the new password, replace the old one, print one line, and exit."""
     try:
-        password = check_new_password(_read_password())  # before the reactor runs, or Ctrl-C would have to wait
+        password = check_new_password(_read_password())  # before the reactor runs, so that Ctrl-C works immediately
     except BadRequest as error:
         sys.exit(str(error))
     except (KeyboardInterrupt, EOFError):
@@ -72,7 +72,7 @@ async def _reset(username: str, password: bytes, settings: Settings, reactor: Re
             raise no_such_player(username)
         audit("password reset", user_id=user_id)
         command_notices(opened)(SessionsEnded(user_id))
-    return f"password of '{username}' replaced, all sessions ended"
+    return f"replaced the password of '{username}' and ended all sessions"
 
 
 async def _replace(transaction: Transaction, name: str, password_hash: str) -> str | None:
@@ -86,8 +86,8 @@ def _read_password() -> str:
     try:
         if sys.stdin.isatty():
             password = getpass.getpass("New password: ")
-            if getpass.getpass("The same again: ") != password:
-                sys.exit("the two passwords differ")
+            if getpass.getpass("Repeat new password: ") != password:
+                sys.exit("the passwords differ")
             password.encode()
             return password
         return without_line_end(sys.stdin.buffer.readline()).decode()

@@ -1,4 +1,4 @@
-"""Running a command on the reactor and on the database, beside a running service or without one."""
+"""Runs a command on the reactor and on the database, whether or not a service is running."""
 
 import os
 import sys
@@ -37,8 +37,8 @@ T = TypeVar("T")
 def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str = "text") -> NoReturn:
     """Run `work` on the reactor, print the text that it returns, and exit: 0, or 1 with one line on standard error.
 
-    A signal cancels the work, which may clean up before the process ends. What a command prints is for people; of the
-    log, what it is `waiting` for goes to standard error, and with the log format json the audit trail too.
+    A signal cancels the work, which may clean up before the process ends. A command prints no log, except lines about
+    what it is `waiting` for and, with the log format json, the audit trail; these go to standard error.
     """
     write = logs.observer(log_format, sys.stderr)
 
@@ -58,11 +58,11 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
         except CancelledError:
             raise SystemExit("interrupted") from None
         except FatalError as error:
-            raise SystemExit(str(error)) from None  # and no Exception, of which react prints a traceback
+            raise SystemExit(str(error)) from None  # react would print a traceback of an Exception
         except (Refused, DatabaseError) as error:
             raise SystemExit(harmless(" ".join(str(error).split()))) from None
         except BrokenPipeError:  # the reader, such as `head`, has ended
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would print an error at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python prints an error at exit
             raise SystemExit(1) from None
         except OSError as error:
             place = "" if error.filename is None else f": {error.filename}"
@@ -92,12 +92,12 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
 async def reached(
     settings: Settings, reactor: ReactorBase, begin: Callable[[str], Awaitable[T]], *, create: bool = False
 ) -> AsyncIterator[tuple[str, T]]:
-    """The DSN of the configured database, and what `begin(dsn)` has returned.
+    """Yield the DSN of the configured database, and the result of `begin(dsn)`.
 
-    An embedded server is started for the duration, under the same lock as the service's; when that lock is taken,
-    the server of the running service is used. That one may be starting or about to leave, so `begin` is called again
-    for a while when it can't connect. Raises FatalError when the database can't be reached, when a service has replaced
-    the embedded one, and when there is no embedded one, unless told to `create` it.
+    An embedded server is started for the duration, under the service's lock. If a running service holds that lock, its
+    server is used. Because that server may be starting or stopping, `begin` is repeated for PATIENCE_SECONDS while it
+    can't connect. Raises FatalError if the database can't be reached, if a service has replaced the embedded
+    database, or if there is no embedded database and `create` is false.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
@@ -137,7 +137,7 @@ async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> 
 
 
 async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:
-    """Bring the schema up to this build; returns the names of the migrations that were applied."""
+    """Update the schema to this version; returns the names of the applied migrations."""
     async with reached(settings, reactor, partial(_migrate, reactor), create=True) as (_, applied):
         return applied
 
@@ -146,9 +146,9 @@ async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str
 async def database(
     settings: Settings, reactor: ReactorBase, *, migrating: bool = True, create: bool = False
 ) -> AsyncIterator[Database]:
-    """A one-connection Database, whose schema is brought up to date first.
+    """Yield a Database with one connection, after updating its schema.
 
-    Unless `migrating`: then it must be up to date. An embedded one must exist already, unless told to `create` it.
+    If `migrating` is false, the schema must be up to date already. An embedded database must exist, unless `create`.
     """
     begin: Callable[[str], Awaitable[object]] = partial(_migrate if migrating else _check_schema, reactor)
     async with reached(settings, reactor, begin, create=create) as (dsn, _):
@@ -157,12 +157,12 @@ async def database(
         try:
             yield opened
         finally:
-            await opened.close(TIMES.work)  # when interrupted, work that has begun runs to its end
+            await opened.close(TIMES.work)  # after an interrupt, work that has begun still completes
 
 
 @asynccontextmanager
 async def connection(settings: Settings, reactor: ReactorBase) -> AsyncIterator[Connection]:
-    """A connection to the configured database, which must exist already; its statements have no time limit."""
+    """Yield a connection to the configured database, which must exist; its statements have no time limit."""
     async with reached(settings, reactor, partial(open_connection, reactor, bounded=False)) as (_, opened):
         with closing(opened):
             yield opened
@@ -178,9 +178,9 @@ async def _check_schema(reactor: ReactorBase, dsn: str) -> None:
 
 
 async def check_schema(statements: Statements) -> None:
-    """Raise FatalError when the schema is older than this build."""
+    """Raise FatalError if the schema is older than this version needs."""
     number, wanted = await schema.number(statements), load_migrations()[-1].number
     if number < wanted:
         raise FatalError(
-            f"solisync: the schema of this database is at {number}, this version needs {wanted}: run solisync --migrate"
+            f"solisync: the database schema is at {number}, but this version needs {wanted}: run solisync --migrate"
         )

@@ -1,4 +1,4 @@
-"""`solisync seed`: filling a database with made-up players, for sizing a machine and for tests of clients."""
+"""`solisync seed`: fill a database with made-up players, to size a machine or to test clients."""
 
 import secrets
 import sys
@@ -17,24 +17,24 @@ from ..storage import sample_data as seed
 from ..storage.sample_data import NewPlayer, NewReplay
 from .task import Task
 
-BATCH = 200  # players or replays in a transaction
-OWN_PLAYERS_MAX = 1  # the account of the person who tries the service out
+BATCH = 200  # players or replays per transaction
+OWN_PLAYERS_MAX = 1  # the account of a person who tries the service
 
 
 async def fill(task: Task) -> None:
-    """Add players with their progress and entries on the leaderboard, then replays of theirs."""
+    """Add players with progress and leaderboard entries, then their replays."""
     count, replays = task.chosen.players, task.chosen.replays
     password = _password(task)
     async with task.database() as database:
         present = await database.run(seed.present)
         if present.players > OWN_PLAYERS_MAX and not task.chosen.force:
             raise FatalError(
-                f"solisync: this database has {present.players:,} players of its own: take an empty one, or say --force"
-                " to add made-up players to it"
+                f"solisync: this database has {present.players:,} players that seed didn't make: use an empty database,"
+                " or --force to add made-up players"
             )
         now = datetime.now(UTC)
         hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
-        password_hash = await hashing.hash(password)  # one for all: bcrypt takes a fifth of a second
+        password_hash = await hashing.hash(password)  # one hash for all, because bcrypt takes a fifth of a second
         first = present.last_made + 1
         known: list[NewPlayer] = []
         while len(known) < count:
@@ -48,7 +48,7 @@ async def fill(task: Task) -> None:
                 last = (await database.run(seed.present)).last_made
                 if last < first:
                     raise
-                first = last + 1  # another run has made players with these names
+                first = last + 1  # another run made players with these names
                 continue
             known += players
             first = numbers.stop
@@ -72,7 +72,7 @@ async def fill(task: Task) -> None:
 
 
 def _password(task: Task) -> bytes:
-    """The password from standard input, if there is to be one; else one that nobody knows."""
+    """Return the password from standard input with --password-stdin, else a random one that is never shown."""
     if not task.chosen.password_stdin:
         return secrets.token_bytes(32)
     try:
@@ -82,7 +82,7 @@ def _password(task: Task) -> bytes:
 
 
 def _replay(number: int, player: NewPlayer, now: datetime) -> NewReplay:
-    """A replay of a player, of some time since they registered."""
+    """Return a replay of a player, from a random time since the registration."""
     since = player.made.created_at
     received = since + (now - since) * Random(number).random()  # noqa: S311
     return NewReplay(

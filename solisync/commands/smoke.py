@@ -1,6 +1,6 @@
 """The smoke check: a new player uses a running service, from the registration to the deletion of the account.
 
-One anonymous analytics event stays behind.
+The check leaves one anonymous analytics event.
 """
 
 import secrets
@@ -29,8 +29,8 @@ from ..rules.replay_lists import RECENT_MAX
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 120
-EVENT_SECONDS = 10.0  # a proxy that holds events back does so for longer
-LIST_SECONDS = 3  # public lists may be a second old where another process answers
+EVENT_SECONDS = 10.0  # a proxy that buffers events holds them for longer
+LIST_SECONDS = 3  # public lists may be a second old if another process serves them
 # a PNG of one black pixel
 PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==")
 
@@ -38,7 +38,7 @@ PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR42mNgA
 async def smoke(url: str, reactor: ReactorBase) -> str:
     """Run the check at `url`, printing each step; returns the last line. Raises FatalError at the first failure.
 
-    The account is deleted also when a step fails, or when the check is cancelled.
+    The account is deleted even if a step fails or the check is cancelled.
     """
     if not url.startswith(("http://", "https://")):
         raise FatalError(f"smoke check failed: {url!r} must begin with http:// or https://")
@@ -66,10 +66,10 @@ class _Smoke:
         await self._step("ready", client.ready)
         await self._step("register", lambda: client.register(name, password))
         me = await self._step("me", client.me)
-        _expect(me.username == name, f"me is {me.username}")
+        _expect(me.username == name, f"me returned another username: {me.username}")
         url = (await self._step("upload avatar", lambda: client.upload_avatar(PIXEL, "image/png"))).avatar_url or ""
         avatar = await self._step("avatar", lambda: client.avatar(url))
-        _expect(avatar == PIXEL, "the avatar is not the one that was uploaded")
+        _expect(avatar == PIXEL, "the avatar differs from the uploaded one")
         await self._step("remove avatar", client.delete_avatar)
         await self._refused("removed avatar", 404, lambda: client.avatar(url))
         await self._step("login", lambda: client.login(name, password))
@@ -79,7 +79,7 @@ class _Smoke:
         await self._refused("spent refresh token", 401, client.refresh)
         client.tokens = fresh
         sessions = await self._step("sessions", client.sessions)
-        _expect([session.current for session in sessions] == [True, False], "not both sessions are listed")
+        _expect([session.current for session in sessions] == [True, False], "the list doesn't have both sessions")
         await self._step("end the other session", lambda: client.end_session(sessions[1].id))
         former, password = password, secrets.token_urlsafe(16)
         await self._step("change password", lambda: client.change_password(former, password))
@@ -88,20 +88,20 @@ class _Smoke:
         password = secrets.token_urlsafe(16)
         await self._step("recover", lambda: client.recover(name, codes[0].lower(), password))
         left = await self._step("recovery codes left", client.recovery_codes_left)
-        _expect(left.left == len(codes) - 1, "it was not one recovery code that was spent")
+        _expect(left.left == len(codes) - 1, "recovery didn't spend exactly one code")
         await self._refused("unknown reset link", 401, lambda: client.reset(codes[0], password))
         await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
         cards = await self._step("deal", lambda: client.deal(challenge.seed, "DrawOne"))
-        _expect(len({*chain(cards.stock, *cards.tableau)}) == 52, "the deal has not 52 cards")
+        _expect(len({*chain(cards.stock, *cards.tableau)}) == 52, "the deal doesn't have 52 different cards")
         events = client.events("leaderboard")
         streams = await self._hear("stream of events", events, lambda event: isinstance(event, HelloEvent))
         progress = (await self._step("pull", client.pull)).merged
         progress = replace(progress, stats=replace(progress.stats, games_won=1, best_single_score=1))
         await self._step("push", lambda: client.push(progress))
         merged = (await self._step("pull again", client.pull)).merged
-        _expect(merged.stats.games_played == 1, "the pushed progress did not come back")
+        _expect(merged.stats.games_played == 1, "pull didn't return the pushed progress")
         if streams:
             await self._hear("event of the push", events, lambda event: isinstance(event, ProgressEvent) and event.own)
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))
@@ -109,7 +109,7 @@ class _Smoke:
             await self._hear("event of the leaderboard", events, lambda event: event == BoardEvent("leaderboard"))
         await events.aclose()
         entry = await self._step("own entry", client.own_entry)
-        _expect((entry.visible, entry.display_name) == (True, name), "the own entry is not the one that was made")
+        _expect((entry.visible, entry.display_name) == (True, name), "own entry isn't the one that opt-in made")
         await self._step("leaderboard", client.leaderboard)
         await self._step("board", client.classic_board)
         await self._step("leaderboard opt-out", client.opt_out)
@@ -117,23 +117,24 @@ class _Smoke:
         replay += b' "recorded_at": "2026-01-01", "moves": [ ], "game_id": "%b"}' % str(uuid4()).encode()
         replay_id = await self._step("upload replay", lambda: client.upload_replay(replay))
         again = await self._step("upload replay again", lambda: client.upload_replay(replay))
-        _expect(again == replay_id, "one game was stored twice")
+        _expect(again == replay_id, "the same game was stored twice")
         await self._list("recent replays", replay_id, listed=True)
         proved = await self._step("recent verified replays", lambda: client.recent_replays(verified=True))
-        _expect(replay_id not in [line.id for line in proved], "a replay without moves is among the verified ones")
+        _expect(replay_id not in [line.id for line in proved], "the verified replays include one without moves")
         public = (await self._step("replays of the player", lambda: client.player_replays(name))).replays
-        _expect([line.id for line in public] == [replay_id], "the player's replays are not the one that was uploaded")
+        _expect([line.id for line in public] == [replay_id], "the player's replays aren't exactly the uploaded one")
         fetched = await self._step("fetch replay", lambda: client.replay(replay_id))
-        _expect(fetched == replay, "the replay came back changed")
+        _expect(fetched == replay, "the fetched replay differs from the uploaded one")
         verdict = await self._step("verdict", lambda: client.verdict(replay_id))
-        _expect(verdict.status in ("pending", "unreadable"), "a replay without moves is more than unreadable")
+        _expect(verdict.status in ("pending", "unreadable"), "a replay without moves is neither pending nor unreadable")
         await self._refused("timeline of a replay without moves", 409, lambda: client.timeline(replay_id))
         await self._step("unlist replay", lambda: client.set_listed(replay_id, False))
         await self._list("recent replays without it", replay_id, listed=False)
         await self._refused("player without listed replays", 404, lambda: client.player_replays(name))
         own = (await self._step("own replays", client.own_replays)).replays
         _expect(
-            [(line.id, line.listed) for line in own] == [(replay_id, False)], "the unlisted replay is not one's own"
+            [(line.id, line.listed) for line in own] == [(replay_id, False)],
+            "own replays aren't just the unlisted one",
         )
         exported = await self._step("export", client.export)
         _expect(replay in exported, "the export lacks the replay")
@@ -151,9 +152,9 @@ class _Smoke:
     async def _hear(
         self, name: str, events: AsyncGenerator[StreamEvent, None], wanted: Callable[[StreamEvent], bool]
     ) -> bool:
-        """Read the stream up to an event that is wanted: other players cause events of boards, too.
+        """Read the stream up to a wanted event, skipping others: other players cause events of boards, too.
 
-        Returns False where the service has no streams. Fails where a proxy holds events back.
+        Returns False if the service has no streams. Fails if a proxy holds events back.
         """
 
         async def search() -> None:
@@ -161,7 +162,7 @@ class _Smoke:
             async for event in events:
                 if wanted(event):
                     return
-            raise ValueError(f"{name}: the stream ended without it; the last event was {event}")
+            raise ValueError(f"{name}: the stream ended before this event; the last event was {event}")
 
         async def hear() -> bool:
             try:
@@ -169,16 +170,16 @@ class _Smoke:
             except ApiError as error:
                 if error.code != "not_found":
                     raise
-                print("     there are no streams")
+                print("     this service has no streams")
                 return False
             except TimeoutError:
-                raise ValueError(f"{name}: it has not come within {EVENT_SECONDS:g} s") from None
+                raise ValueError(f"{name}: not received within {EVENT_SECONDS:g} s") from None
             return True
 
         return await self._step(name, hear)
 
     async def _list(self, name: str, replay_id: str, *, listed: bool) -> None:
-        """Ask for the recent replays until they have this one, or lack it if not `listed`; fails after LIST_SECONDS."""
+        """Fetch recent replays until they include this one, or lack it if not `listed`; fails after LIST_SECONDS."""
 
         async def look() -> None:
             for _ in range(LIST_SECONDS):
@@ -191,20 +192,20 @@ class _Smoke:
         await self._step(name, look)
 
     async def _log_in_as_a_page(self, name: str, password: str) -> None:
-        """Fails where a proxy hides from the service which page a request comes from."""
+        """Log in with a browser's headers; fails if a proxy hides from the service which page a request comes from."""
         try:
             await self._client.browser_login(name, password)
         except ApiError as error:
             if error.code != "not_found":
                 raise
-            print("     there are no pages")
+            print("     this service has no pages")
 
     async def clean_up(self) -> None:
         if self._client.tokens is not None:
             await self._step("clean up: delete account", self._client.delete_account)
 
     async def _step(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Make one call and print its outcome; a rate limit is waited out, as Retry-After says."""
+        """Make one call and print its outcome; at a rate limit, wait for Retry-After and retry."""
         waited = 0
         while True:
             try:
@@ -213,7 +214,7 @@ class _Smoke:
                 if error.status != 429 or error.retry_after is None or waited > PATIENCE_SECONDS:
                     print(f"fail {name}")
                     raise
-                print(f"wait {name}: {error.retry_after} s, as the rate limit says", flush=True)
+                print(f"wait {name}: {error.retry_after} s, because of the rate limit", flush=True)
                 waited += error.retry_after
                 await deferLater(self._reactor, error.retry_after)
             else:
@@ -236,7 +237,7 @@ class _Smoke:
 
 
 def _why(error: Exception) -> str:
-    """The error in one line; for a connection that broke, the reasons."""
+    """Return the error in one line; for a broken connection, its reasons."""
     if isinstance(error, ResponseFailed):
         reasons = [failure.value for failure in error.reasons]
         return "; ".join(_tls_error(reason) or str(reason) or type(reason).__name__ for reason in reasons)
@@ -244,7 +245,7 @@ def _why(error: Exception) -> str:
 
 
 def _tls_error(error: BaseException) -> str:
-    """The reasons in an OpenSSL error, which is a list of (library, function, reason); "" for other errors."""
+    """Return the reasons in an OpenSSL error, a list of (library, function, reason); "" for other errors."""
     if not isinstance(error, OpenSSLError) or not error.args:
         return ""
     return "TLS: " + ", ".join(reason for _, _, reason in error.args[0])

@@ -10,19 +10,19 @@ NOUNS = {
     "leaderboard": "manage entries of the leaderboard",
     "avatars": "manage avatars",
     "replays": "manage replays",
-    "acts": "see what operators have done",
-    "admins": "manage who signs in to the console",
+    "acts": "list the acts of operators",
+    "admins": "manage the admins of the console",
     "analytics": "export analytics events",
 }
 
 _ADMIN = argument("name", "the name of an admin", metavar="ADMIN")
 
 _ADMIN_COMMANDS = (
-    Command("admins add", "operators:add", "let an admin sign in to the console, with codes", (_ADMIN,)),
+    Command("admins add", "operators:add", "add an admin, who signs in to the console with codes", (_ADMIN,)),
     Command(
         "admins remove",
         "operators:remove",
-        "remove an admin, and end their sessions at once",
+        "remove an admin and end their sessions immediately",
         (_ADMIN,),
         lambda chosen: f"Remove the admin '{chosen.name}'?",
     ),
@@ -30,17 +30,17 @@ _ADMIN_COMMANDS = (
     Command(
         "admins code",
         "operators:code",
-        "make a code with which an admin signs in, once, within 15 minutes; a former one doesn't count any more",
+        "make a code with which an admin signs in; it works once, within 15 minutes, and replaces an earlier code",
         (_ADMIN,),
     ),
     Command(
         "admins sessions",
         "operators:sessions",
-        "list sessions of admins, or end the sessions of one admin",
+        "list the sessions of admins, or end sessions of one admin",
         (
-            argument("name", "only those of this admin", metavar="ADMIN", nargs="?"),
-            argument("--end", "end all of them, at once", action="store_true"),
-            argument("--end-session", "end the one with this id, at once", metavar="ID"),
+            argument("name", "only sessions of this admin", metavar="ADMIN", nargs="?"),
+            argument("--end", "end all sessions of this admin immediately", action="store_true"),
+            argument("--end-session", "end the session with this id immediately", metavar="ID"),
         ),
     ),
 )
@@ -57,7 +57,7 @@ COMMANDS = (
         "write analytics events in the order of their arrival",
         (
             argument("--format", "jsonl (one object a line) or csv", choices=("jsonl", "csv"), default="jsonl"),
-            argument("--since", "only events from this day or time on, in UTC", metavar="DATE", type=moment),
+            argument("--since", "only events since this day or time, in UTC", metavar="DATE", type=moment),
             argument("--until", "only events before this day or time, in UTC", metavar="DATE", type=moment),
             _PROGRESS,
         ),
@@ -65,11 +65,11 @@ COMMANDS = (
     Command(
         "backup",
         "backup.backup:backup",
-        "write the whole database, without sessions, to a file for pg_restore",
+        "write the whole database, except sessions, to a file for pg_restore",
         (
             argument("file", "the file to write", metavar="FILE", nargs="?"),
-            argument("--into", "write to a file in DIR that is named by the time", metavar="DIR"),
-            argument("--keep", "delete all but the newest N of such files", metavar="N", type=some),
+            argument("--into", "write to a new file in DIR, named by the time", metavar="DIR"),
+            argument("--keep", "with --into, delete all but the newest N backups", metavar="N", type=some),
             argument("--force", "replace the file if it exists", action="store_true"),
             _PROGRESS,
         ),
@@ -84,7 +84,7 @@ COMMANDS = (
     Command(
         "import-original",
         "import_original:bring",
-        "import the SQLite file of an original server, which may be running; can be repeated",
+        "import the SQLite file of an original server, even while that server runs; can be repeated",
         (
             argument("file", "the SQLite file of the original server", metavar="FILE"),
             argument("--avatars", "the directory in which the original server keeps avatars", metavar="DIR"),
@@ -108,13 +108,13 @@ COMMANDS = (
             ),
             argument(
                 "--password-stdin",
-                "read one password for all of them from standard input; without it nobody can log in as them",
+                "read one password for all of them from standard input; without it, no client can log in as them",
                 action="store_true",
             ),
-            argument("--force", "fill the database even if it has several players of its own", action="store_true"),
+            argument("--force", "fill the database even if it has several other players", action="store_true"),
             _PROGRESS,
         ),
     ),
-    Command("status", "doctor:show_status", "show versions, the database and its row counts"),
+    Command("status", "doctor:show_status", "show versions, the database and row counts"),
     Command("doctor", "doctor:examine", "check the settings, the host and the database for problems"),
 )

@@ -27,7 +27,7 @@ from .output import Output, ProgressLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The parsed arguments in `chosen`, the sources of the settings, and the output."""
+    """The parsed arguments (`chosen`), the sources of the settings, and the output."""
 
     chosen: Namespace
     options: Mapping[str, str]
@@ -38,49 +38,49 @@ class Task:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the database and the log; raises SettingsError."""
+        """The settings of the database and the log; raises SettingsError for invalid ones."""
         return Settings.from_environ(self.environ, self.options)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Statements]:
-        """A connection for reading as long as it takes; PostgreSQL commits each statement by itself."""
+        """Yield a connection for reading, without a time limit; PostgreSQL commits each statement by itself."""
         async with running.connection(self.settings, self.reactor) as connection:
             statements = Statements(connection)
             await running.check_schema(statements)
             yield statements
 
     def database(self, *, create: bool = False) -> AbstractAsyncContextManager[Database]:
-        """A Database, as in the service: for short transactions, which may be run again.
+        """Return a Database like the service's, for short transactions, which may be retried.
 
-        With `create`, an embedded database is made if there is none, and the schema brought up to date.
+        With `create`, an embedded database is created if there is none, and the schema is updated.
         """
         return running.database(self.settings, self.reactor, migrating=create, create=create)
 
     @asynccontextmanager
     async def acting(self) -> AsyncIterator[Acting]:
-        """Performs acts in the name of the user who runs the command, with its reason and note."""
+        """Yield an Acting in the name of the operator who runs the command, with the command's reason and note."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
             yield Acting(database=database, publish=command_notices(database), by=self.actor, why=why)
 
     async def perform(self, act: Act, **given: Any) -> tuple[Player, Done]:
-        """Perform an act on the player of the argument `user`; returns the player as it was before, and the result."""
+        """Perform an act on the player in the argument `user`; returns the player before the act, and the result."""
         async with self.acting() as acting:
             found = await acting.database.run(player, self.chosen.user)
             return found, await acting.perform(act, found.id, **given)
 
     async def warn_of_guest(self, database: Database, found: Player) -> None:
-        """Print a warning before the sessions of a guest end."""
+        """Print a warning if the player is a guest, whose sessions are about to end."""
         if await database.run(guests.is_guest, found.id):
-            self.progress.remark(f"'{found.username}' is a guest: it can't log in again, and will be deleted")
+            self.progress.remark(f"'{found.username}' is a guest, which can't log in again and will be deleted")
 
     @property
     def actor(self) -> Actor:
-        """Who runs the command, for the record of acts."""
+        """The operator who runs the command, for the record of acts."""
         return Actor("shell", self._login_name())
 
     def _login_name(self) -> str:
-        """Who runs the command: before sudo, if that has run it."""
+        """Return the name of the user who runs the command; under sudo, the user who ran sudo."""
         try:
             return self.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
         except KeyError:  # as in some containers
@@ -88,12 +88,12 @@ class Task:
 
 
 def no_such_player(text: str) -> NotFound:
-    """The error for a username or id that nobody has."""
+    """Return the error for a username or id that no player has."""
     return NotFound("user_not_found", f"user '{text}' not found")
 
 
 async def player(statements: Statements, text: str) -> Player:
-    """The player with this username or, if there are hyphens in it, this id; raises NotFound."""
+    """Return the player with this username or, if the text has hyphens, this id; raises NotFound."""
     user_id = canonical_uuid(text) if "-" in text else None
     found = await accounts.find(statements, user_id, None if user_id else username_to_look_up(text))
     if found is None:

@@ -1,4 +1,4 @@
-"""`solisync users`: finding and showing players, and acts on their accounts."""
+"""`solisync users`: find and show players, and perform acts on their accounts."""
 
 from dataclasses import asdict as fields_of
 from datetime import UTC
@@ -35,15 +35,15 @@ COLUMNS = (
     Column("bytes", 10, right=True),
     Column("avatar", 6),
 )
-MOST_SORTED = 1_000  # players in an order that no index has: all of them are read for it, and these sorted
+MOST_SORTED = 1_000  # players in an order without an index, for which the database reads and sorts all players
 
 
 async def show_list(task: Task) -> None:
-    """List the players in the wanted order, up to the limit that was given."""
+    """List players in the wanted order, up to the given limit."""
     left, order = task.chosen.limit, task.chosen.order
     chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME, "guests": task.chosen.guests}
     if order != "name" and (left or 0) > MOST_SORTED:
-        raise FatalError(f"solisync: by {order}, at most {MOST_SORTED:,} players are listed: give a --limit up to that")
+        raise FatalError(f"solisync: --order {order} lists at most {MOST_SORTED:,} players: reduce --limit to that")
     if left == 0:
         return
     async with task.connection() as statements:
@@ -62,7 +62,7 @@ async def show_list(task: Task) -> None:
 
 
 async def show_one(task: Task) -> None:
-    """Show what is stored about a player, in numbers."""
+    """Show facts and counts about a player."""
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
         task.output.facts(asdict(await facts(statements, found.id)))
@@ -75,13 +75,13 @@ async def rename(task: Task) -> None:
         found = await acting.database.run(player, task.chosen.user)
         done = await acts.perform_rename(acting, found.id, username)
         former = done.before or username
-        task.output.say(f"'{former}' is called '{username}' now", id=found.id, former=former, username=username)
+        task.output.say(f"renamed '{former}' to '{username}'", id=found.id, former=former, username=username)
 
 
 async def delete(task: Task) -> None:
     """Delete a player, as DELETE /api/account does."""
     found, _ = await task.perform(acts.delete)
-    task.output.say(f"deleted '{found.username}' and all that was theirs", id=found.id, username=found.username)
+    task.output.say(f"deleted '{found.username}' and all their data", id=found.id, username=found.username)
 
 
 def _line(each: ListedPlayer, task: Task) -> dict[str, object]:
@@ -96,16 +96,16 @@ FOUND_COLUMNS = (
     Column("locked_since", 19),
     Column("display_name", 32),
 )
-PART_SECONDS = 30.0  # after which a search for a part of a name ends; enough for millions of names
-ONLY = "only the first {} are listed"
+PART_SECONDS = 30.0  # limit of a search for a part of a name; enough for millions of names
+ONLY = "there are more: only the first {} are shown"
 VISITOR_COLUMNS = (Column("username", 32), Column("id", 36), Column("last_at", 19), Column("events", 8, right=True))
 
 
 async def find(task: Task) -> None:
-    """List the players found, and say so when there may be more."""
+    """List the players found, and remark if there may be more."""
     text = task.chosen.text.strip()
     if not text:
-        raise FatalError("solisync: say what to look for")
+        raise FatalError("solisync: give a text to search for")
     if task.chosen.address:
         await _find_visitors(task, text)
         return
@@ -121,7 +121,7 @@ async def find(task: Task) -> None:
 
 
 async def _find_visitors(task: Task, text: str) -> None:
-    """List the players to whom something has happened from an address, the last first."""
+    """List the players with events from an address, latest first."""
     address = parse_address(text)
     if address is None:
         raise FatalError(f"solisync: '{text}' is not an address")
@@ -135,7 +135,7 @@ async def _find_visitors(task: Task, text: str) -> None:
 
 
 async def _find(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
-    """The players found, and what to say of those that were not looked at."""
+    """Return the players found, and a remark if the search ended early."""
     if task.chosen.part or task.chosen.display_name:
         return await _find_part(task, statements, text)
     user_id = canonical_uuid(text)
@@ -148,7 +148,7 @@ async def _find_part(task: Task, statements: Statements, text: str) -> tuple[lis
     found, following = await players.by_part(statements, task.reactor, text, seconds=PART_SECONDS, **wanted)
     if following is None:
         return found, None
-    return found, f"ended after {PART_SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)
+    return found, f"stopped after {PART_SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)
 
 
 HISTORY_COLUMNS = (
@@ -162,7 +162,7 @@ HISTORY_COLUMNS = (
 
 
 async def show_history(task: Task) -> None:
-    """List what has happened to a player lately, and what operators have done, the last first."""
+    """List a player's events and the acts of operators, newest first."""
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
         write = task.output.table(HISTORY_COLUMNS)
@@ -173,17 +173,17 @@ async def show_history(task: Task) -> None:
 
 
 def _details(line: dict[str, object]) -> str | None:
-    """Why, and what has changed, in a few words."""
+    """Return the reason, the change, the note and the replay in one text, or None."""
     changed = " → ".join(str(line[name]) for name in ("before", "after") if line[name] is not None)
     return "; ".join(str(each) for each in (line["reason"], changed, line["note"], line["replay_id"]) if each) or None
 
 
 async def suspend(task: Task) -> None:
-    """Suspend those players who exist, each in a transaction; raises NotFound for the others."""
+    """Suspend the given players, each in its own transaction; raises NotFound afterwards for those that don't exist."""
     until, message = task.chosen.until, task.chosen.message
     if message is not None:
         message = check_text(message, "message", MESSAGE_MAX)
-    ends = "until somebody ends it" if until is None else f"until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    ends = "until further notice" if until is None else f"until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     missing = []
     async with task.acting() as acting:
         for text in dict.fromkeys(task.chosen.users):
@@ -207,12 +207,12 @@ async def unsuspend(task: Task) -> None:
 
 async def lock(task: Task) -> None:
     """Lock a profile."""
-    await _perform(task, acts.lock, "can't change what others see any more", "is locked already")
+    await _perform(task, acts.lock, "is locked now", "is already locked")
 
 
 async def unlock(task: Task) -> None:
     """Unlock a profile."""
-    await _perform(task, acts.unlock, "can change again what others see", "is not locked")
+    await _perform(task, acts.unlock, "is no longer locked", "is not locked")
 
 
 async def _perform(task: Task, act: Act, changed: str, unchanged: str) -> None:
@@ -222,7 +222,7 @@ async def _perform(task: Task, act: Act, changed: str, unchanged: str) -> None:
 
 
 async def export(task: Task) -> None:
-    """Write all that is stored about a player, as one JSON document; that it was done is recorded before."""
+    """Write everything that is stored about a player as one JSON document; the act is recorded first."""
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
         start = await begin(statements, found.id)
@@ -244,4 +244,4 @@ async def link(task: Task) -> None:
     path = reset_path(token)
     task.output.say(path, id=found.id, username=found.username, path=path, expires_at=done.result)
     if not task.output.json:
-        task.output.say(f"for '{found.username}', once, until {shown(done.result)} UTC")
+        task.output.say(f"for '{found.username}', works once, until {shown(done.result)} UTC")

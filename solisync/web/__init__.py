@@ -1,1 +1,1 @@
-"""HTTP: bytes in and out, the route table, and one module per noun that composes rules and storage."""
+"""HTTP: the connections, the route table, and one module per resource, which combines rules and storage."""

@@ -10,7 +10,7 @@ ROW = "{method:7}{path:44}{limit:13}{protection:8}{handler}"
 
 
 def rows() -> Iterator[str]:
-    """A line for each route: those of players first, then those of the console."""
+    """Yield a line for each route: the players' routes first, then the console's."""
     for package in (resources, console):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             for resource in vars(import_module(module.name)).values():

@@ -1,7 +1,7 @@
-"""Dispatch, and the way of a request along its route; the only module that knows klein.
+"""Finds the route of a request, and runs its handler. Only this module uses klein.
 
-All routes are in one flat Klein: its error handlers do not reach sub-apps, and nesting them costs half as much CPU time
-again. A dispatcher stands in front of klein, which answers other methods and unknown paths.
+All routes are in one flat Klein, because its error handlers don't reach sub-apps, and nested apps take 50 % more CPU
+time. A dispatcher runs before klein, which answers only unknown paths and methods.
 """
 
 import re
@@ -47,10 +47,10 @@ def check_same_origin(request: Request) -> None:
 
 
 class App(KleinResource):
-    """Serves a table of routes: who sends a request, then rate limit, then body, then handler.
+    """Serves a table of routes: identifies the client of each request, applies the rate limit, and runs the handler.
 
-    Requests with a route skip klein. A subclass finds out who sends a request. `observer`, if there is one, is called
-    with each event of an account.
+    Requests with a route skip klein. Subclasses identify the client. `observer`, if given, is called with each account
+    event.
     """
 
     _log = Logger()
@@ -76,7 +76,7 @@ class App(KleinResource):
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         klein = Klein()
-        klein.url_map.merge_slashes = False  # else "//api/me" is redirected
+        klein.url_map.merge_slashes = False  # otherwise klein redirects "//api/me"
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
             klein.url_map.add(Rule(path, methods=[route.method], endpoint=f"{route.method} {route.path}"))
@@ -84,9 +84,9 @@ class App(KleinResource):
         super().__init__(klein)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
-        """Find the route of a request whose head has arrived; returns the error for a body that is too large.
+        """Find the route of a request whose head has arrived; returns the error if the body is too large.
 
-        `size` is None while that of the body is unknown. Raises Refused unless the body will be read.
+        `size` is None while the size of the body is unknown. Raises Refused if the body won't be read.
         """
         route: Route | None = request.route
         if route is None:
@@ -109,23 +109,23 @@ class App(KleinResource):
         return None
 
     def _recognize(self, request: Request, route: Route) -> str:
-        """The client that sends a request, by its head alone; raises Refused unless its body may be read."""
+        """Identify the client of a request by its head alone; raises Refused unless the body may be read."""
         raise NotImplementedError
 
     async def _authenticate(self, request: Request) -> str:
-        """The client that sends a request of a protected route, by all that there is; raises Refused."""
+        """Authenticate the client of a request to a protected route, asking the database if needed; raises Refused."""
         raise NotImplementedError
 
     def _keep_out(self, request: Request) -> None:
-        """Raise Refused for a large body of a client who is kept out, or drop it as soon as that is known."""
+        """Raise Refused for a large body of a client without access, or drop the body as soon as that is known."""
 
     def render(self, request: Any) -> Any:
         if request.route is None:
             return super().render(request)
         work = Deferred.fromCoroutine(self._reply(request))
-        # Fast path: a timer for a reply that is there at once, 60,000 instructions, see docs/performance.md
+        # Fast path: skips the timer if the reply is ready, 60,000 instructions, see docs/performance.md
         if not work.called:
-            # a failure after the outcome is for the log alone: the client has gone, or has its reply
+            # a failure after the outcome is only logged: the client has gone, or has its reply
             log = partial(error_reply, request)
             work = self._time_limit.bound(work, self._handler_seconds, on_late_failure=log)
             request.on_gone = work.cancel
@@ -174,9 +174,9 @@ class App(KleinResource):
 
 
 class Dispatcher:
-    """Finds routes by method and path, as klein would."""
+    """Finds routes by method and path, like klein."""
 
-    # Fast path: klein's own dispatch, 240,000 instructions, see docs/performance.md
+    # Fast path: replaces klein's own dispatch, 240,000 instructions, see docs/performance.md
 
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self._plain: dict[tuple[bytes, bytes], Route] = {}
@@ -195,7 +195,7 @@ class Dispatcher:
         self._unshared = re.compile(b"|".join(_pattern(path, b"[^/]+") for path in unshared) or rb"(?!)")
 
     def find(self, method: bytes, path: bytes) -> tuple[Route | None, dict[str, str]]:
-        """The route, if there is one, and the variables in its path. HEAD has the routes of GET."""
+        """Return the route, or None, and the variables in the path. HEAD has the routes of GET."""
         route = self._plain.get((method, path))
         if route is None:
             for pattern, candidate in self._patterns.get(method, ()):

@@ -1,4 +1,4 @@
-"""The site for players."""
+"""Builds the site for players from the parts of the process."""
 
 from .error_replies import as_json, as_page
 from .parts import Parts
@@ -9,7 +9,7 @@ from .wire.site import Site
 
 
 def make_site(parts: Parts) -> Site:
-    """Build the site, which listens nowhere yet."""
+    """Build the site, which doesn't listen yet."""
     settings = parts.settings
     pages = None
     if settings.pages:

@@ -1,7 +1,7 @@
-"""Documents for browsers: compressed for those that take it, and not sent again to those that have them.
+"""Documents for browsers: compressed if the browser accepts it, and not sent again if the browser has them.
 
-The files of the pages are served with changes: pages and styles with what they share, scripts without comments. Line
-numbers of scripts stay as they are in the files, for messages of browsers.
+The files of the pages are served with changes: pages and styles include their shared parts, and scripts lose their
+comments. Scripts keep their line numbers, so that browsers' error messages match the files.
 """
 
 import gzip
@@ -15,10 +15,10 @@ from .wire.reply import Reply, matches
 
 STATIC = Path(__file__).resolve().parents[1] / "static"
 PLAYERS_FILES, CONSOLE_FILES, DOCS_FILES = STATIC / "players", STATIC / "console", STATIC / "docs"
-FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # to be asked for each time, or a page could mix two versions
+FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # browsers ask each time, otherwise a page could mix two versions
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30
-QUICKLY_BYTES = 262_144  # a larger document is compressed quickly: at the start, a MiB would take 40 ms longer
+QUICKLY_BYTES = 262_144  # a larger document is compressed at the fastest level, which saves 40 ms per MiB at the start
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
@@ -35,12 +35,12 @@ PAGE_HEADERS = {
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES.split()),
     "Referrer-Policy": "same-origin",
 }
-"""Of all pages for players (docs/pages.md)."""
+"""The headers of all pages for players (docs/pages.md)."""
 
 _CODING = re.compile(r"[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;[ \t]*[qQ]=([01](?:\.[0-9]{0,3})?)[ \t]*)?")
 _IMPORT = re.compile(r'^@import "([a-z_]+\.css)";$', re.MULTILINE)
 _PART = re.compile(r"^\$(courts|stage|moves|keys)\b\n?", re.MULTILINE)
-# A text, a regular expression (which stands where no value can be divided), or a comment. A comment within the
+# A text, a regular expression (which follows a character after which "/" can't divide), or a comment. A comment in an
 # expression of a template stays, as part of the template.
 _TEXT_OR_COMMENT = re.compile(
     r"""
@@ -54,7 +54,7 @@ _LINE_END = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def takes_gzip(accept_encoding: str | None) -> bool:
-    """Whether a client that sends this Accept-Encoding understands gzip (RFC 9110 §12.5.3); a longer one isn't read."""
+    """Whether Accept-Encoding allows gzip (RFC 9110 §12.5.3); a value over ACCEPT_MAX characters isn't read."""
     if accept_encoding is None or len(accept_encoding) > ACCEPT_MAX:
         return False
     weights = {}
@@ -66,7 +66,7 @@ def takes_gzip(accept_encoding: str | None) -> bool:
 
 
 def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzipped: bool) -> Reply:
-    """A document with its entity tag: the hash of the bytes that are sent, so compressed ones have another."""
+    """Return a document with its entity tag, a hash of the bytes sent: a compressed document has another tag."""
     kept = {**headers, "Vary": "Accept-Encoding"}
     if gzipped:
         packed = gzip.compress(body, 1 if len(body) > QUICKLY_BYTES else 9, mtime=0)
@@ -78,26 +78,26 @@ def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzippe
 
 
 def both_ways(name: str, body: bytes, headers: Mapping[str, str]) -> tuple[Reply, Reply]:
-    """The document with the media type of its file's name: as it is, and compressed."""
+    """Return the document uncompressed and compressed, with the media type of its file name."""
     media_type = MEDIA_TYPES[Path(name).suffix]
     return document(body, media_type, headers, gzipped=False), document(body, media_type, headers, gzipped=True)
 
 
 def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
-    """The document, or a 304 for a client that has it."""
+    """Return the document, or the reply 304 if the client has it."""
     if matches(if_none_match, reply.headers["ETag"]):
         return Reply.not_modified(reply.headers)
     return reply
 
 
 def with_parts(folder: Path, name: str) -> str:
-    """A page with the parts that it shares with others: files beside it, whose names begin a line."""
+    """Return a page with its shared parts: lines that begin with `$` name files in the same folder."""
     return _PART.sub(lambda found: (folder / f"{found[1]}.html").read_text("utf-8"), (folder / name).read_text("utf-8"))
 
 
-@cache  # since the console has files of the players' pages too
+@cache  # because the console shares files with the players' pages
 def page_files(folder: Path) -> Mapping[str, bytes]:
-    """The scripts, styles and pictures in a folder, by their names, as browsers get them."""
+    """Return the scripts, styles and pictures in a folder by name, in the form that browsers get."""
     return {file.name: _served(file) for file in sorted(folder.iterdir()) if file.suffix in MEDIA_TYPES}
 
 
@@ -105,11 +105,11 @@ def _served(file: Path) -> bytes:
     text = file.read_text("utf-8")
     if file.suffix == ".js":
         text = without_comments(text)
-    elif file.suffix == ".css":  # one request less than if the browser did it
+    elif file.suffix == ".css":  # including it here saves the browser a request
         text = _IMPORT.sub(lambda found: (file.parent / found[1]).read_text("utf-8"), text)
     return text.encode()
 
 
 def without_comments(script: str) -> str:
-    """The same script with as many lines and no comments."""
+    """Return the script without comments, with the same number of lines."""
     return _LINE_END.sub("", _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), script))

@@ -36,7 +36,7 @@ Presentation = Callable[[Request, Reply], Reply]
 
 
 def error_reply(request: Request, failure: Failure) -> Reply:
-    """The reply to a request that failed. Internal errors are logged, and the client learns no details."""
+    """Return the reply to a failed request. Internal errors are logged, and clients get no details of them."""
     error = failure.value
     if isinstance(error, Refused):
         return _refused(request, error)
@@ -46,9 +46,9 @@ def error_reply(request: Request, failure: Failure) -> Reply:
         return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
     if isinstance(error, TimeoutError):
         return _refused(request, Unavailable())
-    if not isinstance(error, CancelledError):  # a CancelledError only says that the client has gone
+    if not isinstance(error, CancelledError):  # a CancelledError only means that the client has gone
         _log_internal(request, failure)
-    if isinstance(error, Declined | Outdated):  # nothing was stored, and the next attempt may meet a server that stores
+    if isinstance(error, Declined | Outdated):  # nothing was stored, and a retry may reach a server that can store
         return _refused(request, Unavailable())
     return Reply.error("internal", "internal server error")
 
@@ -59,7 +59,7 @@ def _log_internal(request: Request, failure: Failure) -> None:
         "path": request.path.decode("ascii", "backslashreplace"),
         "request_id": request.request_id,
     }
-    # what a failover does to requests, by the dozen: where in the code it met each of them tells nothing
+    # a failover fails dozens of requests this way, and their tracebacks wouldn't help
     if isinstance(failure.value, Interrupted | TransactionAborted | TimedOut | Declined):
         _log.error("{method} {path} failed ({request_id}): {error}", error=failure.value, **fields)
     else:
@@ -86,7 +86,7 @@ def _method_not_allowed(request: Request, methods: str) -> Reply:
 
 
 def as_page(pages: Pages) -> Presentation:
-    """How errors are presented: as a page if it has one, and the request is a browser's that asks for a page."""
+    """Return a Presentation that shows an error as a page, if there is one and a browser asks for a page."""
 
     def present(request: Request, error: Reply) -> Reply:
         if request.method not in (b"GET", b"HEAD") or request.path[1:].partition(b"/")[0] in _NOT_PAGES:
@@ -100,5 +100,5 @@ def as_page(pages: Pages) -> Presentation:
 
 
 def as_json(_: Request, error: Reply) -> Reply:
-    """How errors are presented where there are no pages."""
+    """Present errors as JSON, for services without pages."""
     return error

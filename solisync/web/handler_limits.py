@@ -1,4 +1,4 @@
-"""Bounds on the work of handlers: on its time, and on what one player makes wait."""
+"""Limits on handlers: on their time, and on how many requests of one player run or wait."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class TimeLimit:
-    """Lets Deferreds fail with TimeoutError in time, and cancels the work behind them.
+    """Fails Deferreds with TimeoutError at their deadline, and cancels the work behind them.
 
-    Fast path: one timer, due when the first deadline is, replaces `Deferred.addTimeout`, 20,000 instructions, see
+    Fast path: one timer, set to the earliest deadline, replaces `Deferred.addTimeout`, 20,000 instructions, see
     docs/performance.md.
     """
 
@@ -30,9 +30,9 @@ class TimeLimit:
         self._expired: Deferred[Any] | None = None  # the work that is being cancelled
 
     def bound(self, work: Deferred[T], seconds: float, *, on_late_failure: Callable[[Failure], object]) -> Deferred[T]:
-        """The outcome of `work`, or a TimeoutError after `seconds`, even if `work` can't be cancelled.
+        """Return the outcome of `work`, or a TimeoutError after `seconds`, even if `work` can't be cancelled.
 
-        Cancelling it cancels `work`. A failure that comes after the outcome goes to `on_late_failure`.
+        Cancelling the outcome cancels `work`. A failure of `work` after the outcome goes to `on_late_failure`.
         """
         outcome: Deferred[T] = Deferred(lambda _: work.cancel())
         deadline = self._reactor.seconds() + seconds
@@ -74,10 +74,10 @@ class TimeLimit:
 
 
 class OneAtATime:
-    """Runs work for each key in the order of asking, at most one piece at a time; calls `on_refusal` for too much.
+    """Runs work one at a time for each key, in the order of the calls; calls `on_refusal` if too much work waits.
 
-    The writes of each player do so before they borrow a database connection. Each write locks the player's row.
-    Otherwise requests of one player would borrow every connection of the pool and wait for the row, while requests of
+    Each write locks its player's row, so the writes of a player wait here before they borrow a database connection.
+    Otherwise one player's requests could borrow all connections of the pool and wait for the row, while requests of
     other players wait for a connection.
     """
 
@@ -89,7 +89,7 @@ class OneAtATime:
         self._waiting: dict[str, deque[Deferred[None]]] = {}  # for each key that is busy
 
     async def run(self, key: str, work: Callable[..., Awaitable[T]], **arguments: Any) -> T:
-        """Run `work(**arguments)` when no other work of this key runs; raises TooMany when too much of it waits."""
+        """Run `work(**arguments)` when no other work of this key runs; raises TooMany if WAITING calls wait."""
         waiting = self._waiting.get(key)
         if waiting is None:
             self._waiting[key] = deque()
@@ -104,7 +104,7 @@ class OneAtATime:
             return await work(**arguments)
         finally:
             if self._waiting[key]:
-                # not at once: a hundred that fail without waiting for anything would be so many calls deep
+                # in the next turn, because a hundred calls that fail immediately would nest a hundred deep
                 self._reactor.callLater(0, self._go_on, key)
             else:
                 del self._waiting[key]

@@ -1,4 +1,4 @@
-"""Parts of pages that are made here, as HTML: links of the operator, the deal of a day, the replays of a player."""
+"""HTML for parts of pages: the operator's links, the deal of a day, and a player's replays."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -19,18 +19,18 @@ Links = Sequence[tuple[str, str]]  # names, and addresses
 
 
 def footer_links(links: Links) -> str:
-    """The links of the footer."""
+    """Return the links of the footer."""
     return " ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in links)
 
 
 def player_name(name: str, *, linked: bool) -> str:
-    """The name of a player, as a link to their page or not."""
+    """Return the name of a player, if `linked` with a link to the player's page."""
     text = escape(name)
     return f'<a href="/players/{quote(name, safe="")}">{text}</a>' if linked else text
 
 
 def deal_drawing(seed: int) -> str:
-    """The seven columns of a deal; a picture to those who listen, with the cards that lie face up as its name."""
+    """Return the seven columns of a deal; for screen readers, a picture whose name lists the face-up cards."""
     board = deal(seed)
     columns = [board[pile] for pile in COLUMNS]
     name = f"The cards that lie face up: {', '.join(card_text(column[-1]) for column in columns)}."
@@ -46,7 +46,7 @@ def _card(card: int) -> str:
 
 
 def replay_table(replays: Sequence[Recent]) -> str:
-    """The replays of one player as a table, as the scripts of the pages make them."""
+    """Return the replays of one player as a table, equal to the tables that the pages' scripts make."""
     heads = "".join(f'<th role="columnheader"{_number(head)}>{head}</th>' for head in _HEADS)
     rows = "\n".join(f'<tr role="row">{"".join(_cells(replay))}</tr>' for replay in replays)
     return (

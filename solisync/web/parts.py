@@ -1,4 +1,4 @@
-"""The parts of a process: what its resources and sites are made of."""
+"""The parts of a process, from which its resources and sites are built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Each part has the name of the fields and parameters that take it, see `make`.
+    """The parts. Each field has the name of the parameters that take the part, see `make`.
 
-    `board` is the encoded leaderboard, `recent` the list of recent replays, and `schema_number` that of the newest
-    migration.
+    `board` is the encoded leaderboard, `recent` the list of recent replays, and `schema_number` the newest migration's
+    number.
     """
 
     settings: ServingSettings
@@ -54,6 +54,6 @@ class Parts:
     handler_seconds: float
 
     def make(self, kind: Callable[..., T], **given: object) -> T:
-        """Call `kind` with what is `given`, and with the parts that its other parameters name."""
+        """Call `kind` with the arguments in `given`, and with the parts that its other parameters name."""
         parts = {name: getattr(self, name) for name in signature(kind).parameters if hasattr(self, name)}
         return kind(**{**parts, **given})

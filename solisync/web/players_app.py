@@ -1,4 +1,4 @@
-"""Who sends a request to the players' listener, and who is kept out: docs/security.md "Tokens and sessions"."""
+"""Identifies players by their tokens, and refuses restricted ones: docs/security.md "Tokens and sessions"."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from .wire.request import Request
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The suspended players with end and message, and the cutoffs of those who are cut off, as of `number`."""
+    """The suspensions with end and message, and the cutoffs of access tokens, by player, as of `number`."""
 
     number: int = -1
     suspended: dict[str, tuple[datetime | None, str | None]] = field(default_factory=dict)
@@ -29,10 +29,10 @@ class _Known:
 
 
 class Restrictions:
-    """The suspensions and cutoffs, never more than SECONDS old; the database is asked while there are requests alone.
+    """The suspensions and cutoffs, at most SECONDS old. Without requests, there are no queries.
 
-    Each time the database is asked for a number, which triggers raise; only when the number is
-    another one are they loaded. `on_change` is then called with the number of suspended players.
+    Each query compares a number, which database triggers raise on a change, and loads the restrictions only if the
+    number has changed. `on_change` is then called with the count of suspended players.
     """
 
     def __init__(
@@ -47,24 +47,24 @@ class Restrictions:
 
     @property
     def fresh(self) -> bool:
-        """Whether `check` may be called without `refresh` before."""
-        # Fast path: awaiting `refresh` for each request, a coroutine each, see docs/performance.md
+        """Whether `check` may be called without a `refresh` first."""
+        # Fast path: avoids awaiting `refresh` for each request, a coroutine each, see docs/performance.md
         return self._reactor.seconds() < self._until
 
     async def refuse_guest(self, player: str) -> None:
-        """Raise Forbidden for a guest. Asking before the work is enough: no player becomes a guest."""
+        """Raise Forbidden for a guest. A check before the work is enough, because no player becomes a guest."""
         if await self._database.run(guests.is_guest, player):
             raise Forbidden("guest", "a guest can't do this")
 
     async def refresh(self) -> None:
-        """Ask the database what has changed, unless somebody has within SECONDS; raises Unavailable when it fails."""
+        """Load changes from the database, unless loaded within SECONDS; raises Unavailable if that fails."""
         try:
             await self._loading.get()
         except DatabaseError:
             raise Unavailable from None
 
     def check(self, claims: AccessClaims) -> None:
-        """Raise Forbidden when the player is suspended, and Unauthorized when the token is cut off."""
+        """Raise Forbidden if the player is suspended, and Unauthorized if the token is cut off."""
         suspension = self._known.suspended.get(claims.user_id)
         if suspension is not None:
             raise suspension_error(*suspension)
@@ -85,7 +85,7 @@ class Restrictions:
 
 
 class PlayersApp(App):
-    """The routes for players: same origin, then access token."""
+    """The routes for players. Checks the origin of the request, then its access token."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class PlayersApp(App):
         return claims.user_id
 
     def _keep_out(self, request: Request) -> None:
-        """Raise Refused for a large body of a player who is kept out; drop it later if the database is to be asked."""
+        """Raise Refused for a large body of a restricted player; if that needs a query, drop the body after it."""
         claims = self._claims(request)
         if self._restrictions.fresh:
             self._restrictions.check(claims)
@@ -132,7 +132,7 @@ class PlayersApp(App):
         Deferred.fromCoroutine(ask())
 
     def _claims(self, request: Request) -> AccessClaims:
-        """What the access token says, which is read once; raises Unauthorized unless it is valid."""
+        """Return the claims of the access token, which is read once; raises Unauthorized unless it is valid."""
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())
         return request.claims

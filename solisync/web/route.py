@@ -1,4 +1,4 @@
-"""What a route is, and how a handler declares one. `python -m solisync.web` prints all routes."""
+"""Routes, and how handlers declare them. `python -m solisync.web` prints all routes."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -21,17 +21,17 @@ from .documents import takes_gzip
 from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
 from .wire.request import Request
 
-# What a request can be answered with before there is a route, or when the service fails.
+# The errors of requests without a route yet, and of failures of the service.
 ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON body: what `read` returns for the bytes, by default an instance of `shape`.
+    """A JSON body. `read` turns its bytes into the handler's argument, by default an instance of `shape`.
 
     `read` raises BadRequest for an invalid body. An `optional` body may be empty, and then has the defaults of `shape`.
-    The OpenAPI document shows `example`, and describes `shape` and
-    `narrower`, a shape that some of these bodies have, and that says more.
+    The OpenAPI document shows `example` and describes `shape`, and also `narrower`, a more detailed shape that some of
+    the bodies have.
     """
 
     shape: type[msgspec.Struct]
@@ -43,11 +43,11 @@ class Json:
 
     @property
     def documented(self) -> list[type[msgspec.Struct]]:
-        """The shapes of which a body has one."""
+        """The alternative shapes of a body."""
         return [self.shape] if self.narrower is None else [self.narrower, self.shape]
 
     def decode(self, request: Request) -> Any:
-        """The message in the body of a request."""
+        """Return the message in the body of a request."""
         body = request.body
         with body.parsing:
             content = body.read()
@@ -58,14 +58,14 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A body of one of these media types, unchecked. `too_large` replaces the usual error for one over the ceiling."""
+    """An unchecked body of one of these media types. `too_large` replaces the usual error for a body over the limit."""
 
     media_types: tuple[str, ...]
     too_large: Refusal
 
     @property
     def errors(self) -> tuple[Code, ...]:
-        """The codes of errors beside the handler's own."""
+        """The codes of errors in addition to the handler's own."""
         return (self.too_large.code,)
 
 
@@ -78,15 +78,15 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """An answer that goes on: Server-Sent Events of these names, each with data of this shape."""
+    """An answer that stays open: Server-Sent Events with these names, each with data of its shape."""
 
     shapes: Mapping[str, type[msgspec.Struct]]
 
 
 class RequestValue(NamedTuple):
-    """How an argument is read off a request, for the handlers of the routes that have it."""
+    """How an argument of handlers is read from a request, and which routes have it."""
 
-    read: Callable[[Any], Any]  # of a Request, which has what such a route has checked
+    read: Callable[[Any], Any]  # from a Request that has passed the checks of its route
     of: Callable[["Route"], object] = lambda route: True
 
 
@@ -119,27 +119,27 @@ ARGUMENTS = {
     "user_agent": RequestValue(lambda request: user_agent(request.field(b"user-agent"))),
     "head_only": RequestValue(lambda request: request.method == b"HEAD"),
 }
-"""What handlers may ask for beside the variables of their path and the parameters of their query."""
+"""The arguments that handlers may take in addition to variables of the path and parameters of the query."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """One method of one path: authorisation, rate limit, and what goes in and comes out.
+    """One method of one path: authorisation, rate limit, request and answer.
 
     The handler is called with the arguments that its parameters name: variables of the path, as text; parameters of
-    the query, each the list of its values; and those of ARGUMENTS. It returns a message shape or a Reply. A name that
-    the route does not have is a TypeError, unless the parameter has a default.
+    the query, each a list of its values; and entries of ARGUMENTS. It returns a message shape or a Reply. If the route
+    lacks an argument whose parameter has no default, it raises TypeError.
 
-    `protected` routes need an access token, not of a guest unless `for_guests`, or the session of an admin if
-    `for_admins`; `same_origin` ones a page of this service. `limit` counts the requests of a player if `protected`,
-    else of an address; a handler that takes `client` counts them itself. No cache may keep a `private` reply, as those
-    of `protected` and `same_origin` routes. Pages of origins that the operator lists may read `shared` replies, unless
-    `same_origin`.
+    `protected` routes need an access token, or with `for_admins` the session of an admin. Guests need `for_guests`.
+    `same_origin` routes answer only requests from pages of this service. `limit` counts the requests of a player if
+    `protected`, else of an address. A handler that takes `client` counts them itself. `private` replies, which all
+    replies of `protected` and `same_origin` routes are, must not be cached. `shared` replies may be read by pages of
+    origins that the operator lists, unless `same_origin`.
 
-    The rest is for the OpenAPI document: `name` is a method of solisync.client; `tag` groups routes, and one without a
-    tag is left out; `answer` is a message shape, a list of one, Content or EventStream; `query` has the shape of each
-    value; `errors` are the handler's own; `links` names routes that continue from the answer, with the places of the
-    variables of their paths in it.
+    The other fields are for the OpenAPI document: `name` is a method of solisync.client. `tag` groups routes; a route
+    without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` has the shape
+    of each value. `errors` are the handler's own. `links` names routes that continue from the answer, with the places
+    in it of their path variables.
     """
 
     method: str
@@ -174,7 +174,7 @@ class Route:
 
     @property
     def listed(self) -> bool:
-        """Whether the OpenAPI document has it."""
+        """Whether the OpenAPI document has the route."""
         return bool(self.tag)
 
     @property
@@ -184,41 +184,41 @@ class Route:
 
     @cached_property
     def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        """The arguments of the handler beside the variables of the path, each with how it is read off a request."""
+        """The handler's arguments, except path variables, each with the function that reads it from a request."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
         known |= {name: methodcaller("query", name) for name in self.query}
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
     def is_page(self) -> bool:
-        """Whether the answer is a page, the same whatever the query of the request is, which is not read."""
+        """Whether the answer is a page, which doesn't depend on the query; the query isn't read."""
         return isinstance(self.answer, Content) and "text/html" in self.answer.media_types
 
     @cached_property
     def counts_itself(self) -> bool:
-        """Whether the handler counts the request."""
+        """Whether the handler itself counts the request for the rate limit."""
         return "client" in dict(self.arguments)
 
     @property
     def conditional(self) -> bool:
-        """Whether If-None-Match has a meaning."""
+        """Whether the handler uses If-None-Match."""
         return "if_none_match" in dict(self.arguments)
 
     @property
     def too_large(self) -> Refusal:
-        """The error for a body over the ceiling."""
+        """The error for a body over the limit."""
         return self.body.too_large if isinstance(self.body, Upload) else BODY_TOO_LARGE
 
     @cached_property
     def writes(self) -> bool:
-        """Whether the handler writes rows of the player, and so waits for other requests of that player which do."""
+        """Whether the handler writes rows of the player; such requests of one player run one at a time."""
         return self.protected and self.method != "GET"
 
     @property
     def codes(self) -> tuple[Code, ...]:
-        """The codes of all errors that the route can answer with."""
+        """The codes of all errors of the route."""
         codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
-        if self.variables:  # with a percent sign in a variable it is another path
+        if self.variables:  # a percent sign in a variable makes another path
             codes.append("not_found")
         if not self.is_page:
             codes.append("bad_query")
@@ -237,7 +237,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Awaitable[msgspec.Struct | Repl
 
 
 class Declared(NamedTuple):
-    """A route as its handler declares it: `facts` are fields of Route, and `alias`, a second path."""
+    """A route as its handler declares it; `facts` are fields of Route, or `alias`, a second path."""
 
     method: str
     path: str
@@ -245,7 +245,7 @@ class Declared(NamedTuple):
 
 
 def declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """Return the decorator `(path, **facts)` for handlers of a method."""
+    """Return the decorator `(path, **facts)` for handlers of this HTTP method."""
 
     def declare(path: str, **facts: Any) -> Callable[[Handler], Handler]:
         def mark(handler: Handler) -> Handler:
@@ -261,11 +261,11 @@ get, post, put, delete = map(declaring, ("GET", "POST", "PUT", "DELETE"))
 
 
 def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
-    """The routes that the methods of a resource declare, in the order of the methods.
+    """Yield the routes that the methods of a resource declare, in the order of the methods.
 
-    What a declaration leaves out follows from the method: the name, the summary (the first line of the docstring), the
-    body (the type of the parameter `body`) and the answer (the type that is returned). The tag is the resource's. A
-    function instead of a fact gets the settings, which have the limit for AUTH. No route is made if `only_if` is false.
+    The method supplies what its declaration leaves out: the name, the summary (the first line of the docstring), the
+    body (the type of the parameter `body`) and the answer (the return type). The tag is the resource's. A fact may be a
+    function of the settings. The settings also have the limit for AUTH. If `only_if` is false, there is no route.
     """
     for name, function in vars(type(resource)).items():
         if hasattr(function, "declared"):

@@ -1,4 +1,4 @@
-"""The shape of a replay that can be verified, and JSON Schemas of all shapes, as generators of clients need them."""
+"""The shape of a replay that can be verified, and JSON Schemas of all shapes for client generators."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,17 +44,17 @@ Shapes = tuple[type[msgspec.Struct], ...]
 
 COMPONENT = "#/components/schemas/{name}"
 KEEPING_UNKNOWN_FIELDS: Shapes = (Payload, Stats, Progress, Achievement, Replay, RecordedGame)
-OF_ONE_FIELD: Shapes = (Pile,)  # whichever
+OF_ONE_FIELD: Shapes = (Pile,)  # with exactly one of their fields
 
 
 def schema(shape: Any) -> dict[str, Any]:
-    """The schema of a shape, which refers to those of message shapes."""
+    """Return the schema of a shape, with references to the schemas of message shapes."""
     (found,), _ = msgspec.json.schema_components([shape], ref_template=COMPONENT)
     return _with_types(found)
 
 
 def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, Any]:
-    """The schemas of these message shapes, and of those that they refer to, by name."""
+    """Return the schemas of these message shapes, and of the shapes that they refer to, by name."""
     _, found = msgspec.json.schema_components(shapes, ref_template=reference)
     for shape in KEEPING_UNKNOWN_FIELDS:
         if shape.__name__ in found:
@@ -66,7 +66,7 @@ def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, A
 
 
 def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same, where each enumeration of texts says that it is one."""
+    """Return the schema with the type `string` added to each enumeration of texts."""
     typed = {name: _typed(value) for name, value in schema.items()}
     values = typed.get("enum")
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
@@ -81,7 +81,7 @@ def _typed(part: Any) -> Any:
 
 
 def _of_one_field(schema: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly one of the fields of `schema`."""
+    """Return the schema of an object with exactly one of the fields of `schema`."""
     fields = [
         {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
         for name, field in schema["properties"].items()

@@ -16,10 +16,10 @@ SECONDS = 1.0
 
 
 class CoalescingCache(Generic[T]):
-    """The value of `load`, kept for `seconds` from the moment when its loading began; callers share one loading.
+    """Caches the value of `load` for `seconds` after its loading began; callers share one loading.
 
-    Never older than what this process has changed, see `invalidate`. Other processes notice a change within `seconds`.
-    One value is kept for each variant that is ever asked for: they are the program's own, never a client's text.
+    A process that changes the value calls `invalidate`; other processes see the change within `seconds`. The cache
+    keeps one value for each variant, which must never come from a client.
     """
 
     seconds = SECONDS
@@ -34,24 +34,24 @@ class CoalescingCache(Generic[T]):
         self._latest: dict[tuple[bool, ...], Shared[T]] = {}
 
     async def get(self, *variant: bool) -> T:
-        """The value of `load(*variant)`, loaded anew when it has expired; raises what `load` raises."""
+        """Return the value of `load(*variant)`, loaded again if it has expired; raises the errors of `load`."""
         now = self._reactor.seconds()
         latest = self._latest.get(variant)
-        # the clock may have been set back
+        # `began` is in the future if the clock was set back
         if latest is None or latest.failed or not latest.began <= now < latest.began + self.seconds:
             latest = self._latest[variant] = Shared(self._load(*variant), began=now)
         return await latest.outcome()
 
     def invalidate(self) -> None:
-        """Forget every value: a commit of this process has changed it.
+        """Forget every value, because a commit of this process has changed it.
 
-        A loading that has begun before is finished for its callers, and not kept.
+        A loading that has already begun still ends for its callers, but its value isn't kept.
         """
         self._latest.clear()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Forget every value if the work in this block fails: its commit may have an unknown outcome."""
+        """Forget every value if the work in this block fails, because the outcome of its commit may be unknown."""
         try:
             yield
         except (DatabaseError, CancelledError):

@@ -94,7 +94,7 @@ async def test_restore_of_a_plain_dump_drops_its_sessions(administrate, filled, 
 async def test_existing_file_is_replaced_only_with_force(administrate, filled, place):
     file = place / "dump"
     file.write_text("precious")
-    with pytest.raises(FatalError, match="exists: take another name, or say --force"):
+    with pytest.raises(FatalError, match="already exists: choose another name, or use --force"):
         await administrate("backup", file)
     assert file.read_text() == "precious"
     await administrate("backup", file, "--force")
@@ -192,7 +192,7 @@ async def test_two_simultaneous_backups_are_both_complete(administrate, filled, 
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["--into", ".", "--force"], "--force replaces a FILE"), (["dump", "--keep", "3"], "give it with --into")],
+    [(["--into", ".", "--force"], "--force can't be combined"), (["dump", "--keep", "3"], "--keep needs --into")],
 )
 async def test_options_without_effect_are_refused(administrate, words, says):
     """--keep needs a directory, --force a file."""
@@ -216,7 +216,7 @@ async def test_restore_needs_an_empty_database(administrate, filled, migrated_da
         ("text", "is not a solisync backup"),
         ("foreign", "is not a solisync backup"),
         ("cut", "pg_restore failed"),
-        ("newer", "is of a newer PostgreSQL than any pg_restore here"),
+        ("newer", "comes from a newer PostgreSQL than any pg_restore here"),
     ],
 )
 async def test_invalid_backup_is_refused_and_changes_nothing(administrate, filled, empty_database, place, damage, says):
@@ -378,7 +378,7 @@ def test_embedded_database_moves_to_another_directory(initialized, place):
     assert file.stat().st_uid == os.geteuid()
     done = run(*SOLISYNC, "restore", file, "--data-dir", new)
     assert (done.status, done.err) == (0, [])
-    assert done.out == [f"restored 0 players from {file}; nobody is logged in"]
+    assert done.out == [f"restored 0 players from {file}; all players have to log in again"]
     assert run(*SOLISYNC, "status", "--data-dir", new).status == 0
     again = run(*SOLISYNC, "restore", file, "--data-dir", new)
     assert (again.status, len(again.err)) == (1, 1)

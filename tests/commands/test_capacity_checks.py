@@ -23,7 +23,7 @@ def standby(*, synchronous=True, seconds=0.0, size=0):
         ("two", [standby()], ["ok"], "1 connected; commits wait for two"),
         ("two", [], ["wrong"], "nothing can be written"),
         ("two", [standby(synchronous=False)], ["wrong"], "nothing can be written"),
-        ("", [standby(synchronous=False)], ["note"], "is lost with the primary"),
+        ("", [standby(synchronous=False)], ["note"], "losing the primary can lose"),
         ("two", [standby(seconds=10)], ["ok"], ""),
         ("two", [standby(seconds=11)], ["ok", "wrong"], "two is 0 B and 11 s behind"),
         ("two", [standby(size=2**26)], ["ok"], ""),

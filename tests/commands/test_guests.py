@@ -4,7 +4,7 @@ import pytest
 
 from solisync.errors import Forbidden
 
-WARNING = "'{}' is a guest: it can't log in again, and will be deleted"
+WARNING = "'{}' is a guest, which can't log in again and will be deleted"
 
 
 @pytest.fixture

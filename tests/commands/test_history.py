@@ -50,7 +50,7 @@ async def test_players_are_found_by_address(administrate, server, monkeypatch):
     assert [(line["username"], line["events"]) for line in found] == [("bob", 1), ("ann", 5)]
     monkeypatch.setattr(users, "MOST", 1)
     cut = await administrate("users", "find", "2001:db8:1:2::77", "--address")
-    assert (len(cut.lines), cut.progress) == (2, ["only the first 1 are listed"])
+    assert (len(cut.lines), cut.progress) == (2, ["there are more: only the first 1 are shown"])
     assert (await administrate("users", "find", "192.0.2.10", "--address", "--json")).records == []
     await administrate("users", "find", "nowhere", "--address", fails=FatalError)
 
@@ -76,7 +76,7 @@ async def test_reset_link_is_recorded_without_its_token(administrate, server):
     await server.player("ann")
     shown = await administrate("users", "link", "ann", "--reason", "request")
     link, about = shown.lines
-    assert re.fullmatch(r"for 'ann', once, until .{19} UTC", about)
+    assert re.fullmatch(r"for 'ann', works once, until .{19} UTC", about)
     ((act, reason, stored),) = server.sql(
         "SELECT act, reason, admin_acts::text || admin_notes::text FROM admin_acts JOIN admin_notes ON act_id = id"
     )

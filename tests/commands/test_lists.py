@@ -26,7 +26,7 @@ async def test_hidden_entry_keeps_its_bests_and_improves(administrate, server):
         assert entry(server) == [(False, 10)]
     await ann.upload_replay(REPLAY % 20)
     for _ in range(2):
-        assert "can be seen" in await administrate("leaderboard", "show", "ann")
+        assert "is visible" in await administrate("leaderboard", "show", "ann")
         assert entry(server) == [(True, 20)]
     await administrate("leaderboard", "hide", "ann")
     await ann.opt_in("Ann again")

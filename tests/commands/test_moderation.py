@@ -44,7 +44,7 @@ def test_suspending_several_players_needs_yes_without_a_terminal(capsys):
     """Every command that can't be undone needs --yes."""
     with pytest.raises(SystemExit, match="2"):
         main(["users", "suspend", "ann", "bob"])
-    assert "say --yes" in capsys.readouterr().err
+    assert "use --yes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("message", ["", " ", "x" * 201, "a\x1bb"])
@@ -76,12 +76,12 @@ async def test_lock_renames_and_hides_an_entry_until_unlock(administrate, server
     await ann.opt_in("Rude")
     await administrate("leaderboard", "name", "ann", " ", fails=BadRequest)
     assert (
-        await administrate("leaderboard", "name", "ann", "A player") == "the entry of 'ann' is called 'A player' now\n"
+        await administrate("leaderboard", "name", "ann", "A player") == "the entry of 'ann' is now called 'A player'\n"
     )
     assert "the profile is locked" in await administrate("leaderboard", "hide", "ann", "--lock")
     assert await refused(ann.opt_in("Rude")) == (403, "an operator has locked this")
     assert (await ann.own_entry()).display_name == "A player"
-    assert await administrate("users", "lock", "ann") == "'ann' is locked already\n"
+    assert await administrate("users", "lock", "ann") == "'ann' is already locked\n"
     assert "and the profile is locked" in await administrate("leaderboard", "hide", "ann")
     await administrate("users", "unlock", "ann")
     assert "until the player opts in again" in await administrate("leaderboard", "hide", "ann")
@@ -92,7 +92,7 @@ async def test_avatar_is_removed_once(administrate, server):
     """A second removal finds no avatar."""
     ann = await server.player("ann")
     await ann.upload_avatar(PIXEL, "image/png")
-    assert await administrate("avatars", "remove", "ann") == "the avatar of 'ann' is gone\n"
+    assert await administrate("avatars", "remove", "ann") == "removed the avatar of 'ann'\n"
     assert await administrate("avatars", "remove", "ann") == "'ann' has no avatar\n"
     assert (await ann.me()).avatar_url is None
 
@@ -101,7 +101,7 @@ async def test_held_replays_are_unlisted_until_listed_again(administrate, server
     """A player can't list a held replay; --held finds it."""
     ann = await server.player("ann")
     first, second = [await ann.upload_replay(replay(moves=number)) for number in range(2)]
-    assert await administrate("replays", "unlist", first, first) == "1 replay not listed now\n"
+    assert await administrate("replays", "unlist", first, first) == "unlisted 1 replay\n"
     assert await refused(ann.set_listed(first, True)) == (403, "an operator has locked this")
     held = await administrate("replays", "list", "--held", "--json")
     assert [(record["id"], record["listed"], record["held"]) for record in held.records] == [(first, False, True)]
@@ -122,7 +122,7 @@ async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administr
     await ann.set_listed(meanwhile, False)
     assert await refused(ann.set_listed(before, True)) == (403, "an operator has locked this")
     done = await administrate("replays", "list-again", *ids)
-    assert done == "1 replay listed now; 2 stay hidden, as their players want\n"
+    assert done == "listed 1 replay; hidden by their players: 2\n"
     listed = {each.id: each.listed for each in (await ann.own_replays()).replays}
     assert listed == {before: False, meanwhile: False, shown: True}
     await ann.set_listed(before, True)
@@ -250,11 +250,11 @@ async def test_truncated_list_is_marked(administrate, named, monkeypatch):
     monkeypatch.setattr(find_command, "MOST", 2)
     named(ann1="a", ann2="b", ann3="c")
     done = await administrate("users", "find", "ann")
-    assert (len(done.lines), done.progress) == (3, ["only the first 2 are listed"])
+    assert (len(done.lines), done.progress) == (3, ["there are more: only the first 2 are shown"])
     assert (await administrate("users", "find", "ann1")).progress == []
     monkeypatch.setattr(find_command, "PART_SECONDS", 0.0)
     done = await administrate("users", "find", "zzz", "--part")
-    assert done.progress == ["ended after 0 s: there may be more"]
+    assert done.progress == ["stopped after 0 s: there may be more"]
 
 
 async def test_new_names_and_avatars_are_listed_newest_first(administrate, server):

@@ -105,7 +105,7 @@ def test_destructive_command_needs_yes_without_a_terminal(server, words):
     """The usage error comes before the command looks at anything."""
     done = run(*SOLISYNC, *words, stdin=b"y\n", DATABASE_URL=server.dsn)
     assert (done.status, done.out) == (2, [])
-    assert done.err == ["solisync: this destroys something and there is nobody to ask: say --yes"]
+    assert done.err == ["solisync: can't ask for confirmation without a terminal: use --yes"]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ async def test_destructive_command_asks_on_a_terminal(server, launch, answer, st
         wait_for(lambda: command.log == question)
         ours.write(answer)
         assert command.popen.wait(PATIENCE) == status
-    says = "deleted 'ann' and all that was theirs" if status == 0 else "nothing was changed"
+    says = "deleted 'ann' and all their data" if status == 0 else "nothing was changed"
     assert command.log.removeprefix(question).strip() == says
     assert server.sql("SELECT count(*) FROM users") == [(status,)]
 

@@ -71,7 +71,7 @@ async def test_given_replays_are_queued_for_a_check(administrate, server):
     done = await administrate("replays", "check", first, second, missing, "--json", fails=NotFound)
     assert done.json["added"] == [second]
     assert server.sql("SELECT replay_id::text, ahead FROM replay_checks") == [(second, 0)]
-    assert "1 replay will be checked now" in await administrate("replays", "check", "--again", first)
+    assert "queued 1 replay for checking" in await administrate("replays", "check", "--again", first)
     assert server.sql("SELECT count(*) FROM replay_checks") == [(2,)]
     assert server.sql("SELECT status FROM verdicts") == [("verified",)]
 
@@ -82,5 +82,5 @@ async def test_checking_all_replays_restarts_the_backlog_sweep(administrate, ser
     position = "SELECT received_at = 'infinity', checked_before = '-infinity' FROM replay_sweep"
     assert server.sql(position) == [(True, True)]
     server.sql("UPDATE replay_sweep SET received_at = '-infinity'")
-    assert "all replays will be checked" in await administrate("replays", "check", "--again")
+    assert "queued all replays for checking" in await administrate("replays", "check", "--again")
     assert server.sql(position) == [(True, False)]

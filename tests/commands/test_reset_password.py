@@ -44,7 +44,7 @@ async def test_reset_replaces_the_password_and_ends_all_sessions(server, door):
     ann, bob = await server.player("ann"), await server.player("bob")
     done = reset(door, server)
     assert (done.status, done.err) == (0, [])
-    assert done.out == ["password of 'ann' replaced, all sessions ended"]
+    assert done.out == ["replaced the password of 'ann' and ended all sessions"]
     assert not await may_log_in(server, PASSWORD)
     assert await may_log_in(server, NEW)
     with pytest.raises(ApiError, match="401 unauthorized"):
@@ -175,7 +175,7 @@ NEW_HERE = b"canary-4711 nobody else has this"
 
 @pytest.mark.parametrize(
     ("second", "status", "says"),
-    [(NEW, 0, "password of 'ann' replaced"), (NEW + "!", 1, "the two passwords differ")],
+    [(NEW, 0, "replaced the password of 'ann'"), (NEW + "!", 1, "the passwords differ")],
     ids=["same", "different"],
 )
 async def test_password_is_typed_twice_without_echo_on_a_terminal(server, launch, second, status, says):
@@ -184,7 +184,7 @@ async def test_password_is_typed_twice_without_echo_on_a_terminal(server, launch
     with terminal() as (ours, theirs):
         command = launch(*SCRIPT, "ann", stdin=theirs, DATABASE_URL=server.dsn)
         theirs.close()
-        for prompt, answer in (("New password: ", NEW), ("The same again: ", second)):
+        for prompt, answer in (("New password: ", NEW), ("Repeat new password: ", second)):
             await deferToThread(wait_for, lambda prompt=prompt: prompt in command.log)
             ours.write(answer.encode() + b"\n")
         assert await deferToThread(command.popen.wait, PATIENCE) == status
@@ -226,7 +226,7 @@ def test_reset_is_in_the_audit_trail(server):
     )[0]
     done = reset(SCRIPT, server, SOLISYNC_LOG_FORMAT="json")
     assert done.status == 0
-    assert done.out == ["password of 'ann' replaced, all sessions ended"]
+    assert done.out == ["replaced the password of 'ann' and ended all sessions"]
     (line,) = map(json.loads, done.err)
     assert (line["event"], line["user_id"]) == ("password reset", user_id)
     assert NEW not in done.err[0]

@@ -40,7 +40,7 @@ async def test_seed_refuses_a_database_with_players_of_its_own(administrate, ser
     await server.player("ann")
     assert "seeded_1 to seeded_2" in await administrate("seed", "--players", 2)
     await server.player("bob")
-    with pytest.raises(FatalError, match="has 2 players of its own: "):
+    with pytest.raises(FatalError, match="has 2 players that seed didn't make: "):
         await administrate("seed", "--players", 2)
     assert server.sql("SELECT count(*) FROM users") == [(4,)]
     assert "seeded_3 to seeded_5" in await administrate("seed", "--players", 3, "--force")

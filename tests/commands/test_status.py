@@ -83,7 +83,7 @@ async def test_status_leaves_an_older_schema_unchanged(administrate, empty_datab
     status = (await administrate("status", "--json", DATABASE_URL=empty_database)).json
     assert (status["schema"], "players" in status) == (applied, False)
     for words in (["users", "list"], ["users", "delete", "ann", "--yes"]):
-        with pytest.raises(FatalError, match=f"is at {applied}, this version needs {LATEST}: run solisync --migrate"):
+        with pytest.raises(FatalError, match=f"is at {applied}, but this version needs {LATEST}: run sol"):
             await administrate(*words, DATABASE_URL=empty_database)
     assert run_sql(empty_database, tables) == before
 

@@ -1,7 +1,7 @@
 """`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's custom format.
 
-Refresh tokens, recovery codes and reset tokens are neither backed up nor restored, also from a file that has some: a
-session that was ended after the backup must not come back, and neither must a code that was spent.
+Refresh tokens, recovery codes and reset tokens are neither backed up nor restored, even from a file that has some.
+Otherwise a session that ended after the backup, or a code that was used after it, would be valid again.
 """
 
 import os
@@ -43,7 +43,8 @@ LEFT_OUT = (
 )
 
 # pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
-# have. This sed script makes each a statement that does nothing where there is no such timeout. The rest is unchanged.
+# know. This sed script turns each into a statement that does nothing if the server lacks the timeout, and changes no
+# other line.
 _AS_SERVER_KNOWS = (
     r"1,/^SET check_function_bodies /s/^SET \([a-z_]*_timeout\) = 0;$"
     r"/SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = '\1';/"
@@ -54,12 +55,12 @@ _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
 
 
 async def backup(task: Task) -> None:
-    """Write the database into a file, which appears when it is complete; into a directory, under a name of its own."""
+    """Write the database to a file, which appears only when it is complete; with --into, the file gets a new name."""
     settings, into, keep = task.settings, task.chosen.into, task.chosen.keep
     if into is None and keep is not None:
-        raise FatalError("solisync: --keep is for backups in a directory: give it with --into")
+        raise FatalError("solisync: --keep needs --into")
     if into is not None and task.chosen.force:
-        raise FatalError("solisync: --force replaces a FILE: with --into each backup has a name of its own")
+        raise FatalError("solisync: --force can't be combined with --into, where each backup gets a new name")
     async with reached(settings, task.reactor, partial(open_connection, task.reactor)) as (dsn, connection):
         with closing(connection):
             if not await schema.number(Statements(connection)):
@@ -76,12 +77,12 @@ async def backup(task: Task) -> None:
     text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
     if keep is not None:
         facts["deleted"] = deleted = prune(file.parent, keep, made=file.name)
-        text += f"; deleted {len(deleted)} older" if deleted else ""
+        text += f"; older backups deleted: {len(deleted)}" if deleted else ""
     task.output.say(text, **facts)
 
 
 async def restore(task: Task) -> None:
-    """Restore a file into an empty database in one transaction, and bring the schema up to date."""
+    """Restore a file into an empty database in one transaction, then update the schema."""
     settings, file = task.settings, Path(task.chosen.file).absolute()
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
@@ -89,17 +90,17 @@ async def restore(task: Task) -> None:
     async with reached(settings, task.reactor, partial(open_connection, task.reactor), create=True) as (dsn, first):
         first.close()
         programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
-        # Under this lock, so that a service which is started meanwhile waits.
+        # A service that starts during the restore waits for this lock.
         async with migrating(task.reactor, dsn) as connection:
             if not await introspection.is_empty(connection):
-                raise FatalError("solisync: this database is not empty: restore into one that nobody has used")
+                raise FatalError("solisync: this database is not empty: restore into a new, empty one")
             reader = find_newest("pg_restore", settings, task.environ)
             writer = find_newest("psql", settings, task.environ, encrypted=connection.encrypted)
             wanted = _wanted(file, await _contents(programs, reader, file))
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
                 chosen.write("\n".join(wanted))
                 chosen.flush()
-                # COMMIT is the last that pg_restore writes: when it fails midway, nothing is committed.
+                # pg_restore writes COMMIT last: if it fails before, nothing is committed.
                 reading = ["--single-transaction", "--no-owner", "--no-privileges", "--verbose"]
                 reading += [f"--use-list={chosen.name}", "--file=-", str(file)]
                 writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
@@ -108,7 +109,7 @@ async def restore(task: Task) -> None:
             await apply(task.reactor, connection, load_migrations())
             players = await counts.players(Statements(connection))
         task.progress.clear()
-        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; nobody is logged in"
+        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; all players have to log in again"
         task.output.say(text, file=str(file), players=players)
 
 
@@ -116,16 +117,16 @@ async def _contents(programs: Programs, program: str, file: Path) -> str:
     try:
         return await programs.run(program, "--list", str(file))
     except FatalError as error:
-        if "unsupported version" in str(error):  # of the file's format, which grows with PostgreSQL
+        if "unsupported version" in str(error):  # the version of the file's format, which rises with PostgreSQL's
             raise FatalError(
-                f"solisync: {file} is of a newer PostgreSQL than any pg_restore here: install the client programs of"
-                " that version"
+                f"solisync: {file} comes from a newer PostgreSQL than any pg_restore here: install the client programs"
+                " of that version"
             ) from None
         raise
 
 
 def _wanted(file: Path, listed: str) -> list[str]:
-    """The lines of the file's table of contents that are to be restored."""
+    """Return the lines to restore, from the file's table of contents."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
     if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
         raise FatalError(f"solisync: {file} is not a solisync backup")
@@ -134,12 +135,12 @@ def _wanted(file: Path, listed: str) -> list[str]:
 
 @contextmanager
 def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """A temporary file beside `file`, readable by its owner alone, that is renamed to it on success."""
+    """Yield a temporary file beside `file`, readable by its owner alone; on success, it is renamed to `file`."""
     if not force and os.path.lexists(file):
-        raise FatalError(f"solisync: {file} exists: take another name, or say --force")
+        raise FatalError(f"solisync: {file} already exists: choose another name, or use --force")
     if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
         raise FatalError(f"solisync: can't replace {file}: it is not a regular file")
-    number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # of mode 0600
+    number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # mode 0600
     os.close(number)
     unfinished = Path(name)
     try:
@@ -153,7 +154,7 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def _watched(task: Task, unfinished: Path) -> Iterator[Callable[[str], None]]:
-    """Report the table that is being dumped, and the size so far; yields a function for the lines of pg_dump."""
+    """Report the table being dumped and the size so far; yields a function that reads the lines of pg_dump."""
     place = "the schema"
 
     def hear(line: str) -> None:

@@ -1,8 +1,8 @@
-"""Choosing and running pg_dump, pg_restore and psql.
+"""Selects and runs pg_dump, pg_restore and psql.
 
-There are the programs of the embedded PostgreSQL, which are built without TLS, and those in PATH. A dump is made by the
-one that is closest to the server's version and not older, so that old programs can read the file too; the newest
-restores it.
+The candidates are the programs of the embedded PostgreSQL, which are built without TLS, and the programs in PATH. The
+pg_dump closest to the server's version, and not older, makes a dump, so that older programs can read the file too. The
+newest pg_restore restores it.
 """
 
 import os
@@ -28,13 +28,16 @@ from ...process.shielded import shielded
 from ...settings.settings import Settings
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
-_COMPLAINT = re.compile(r"(?: error: |:<stdin>:\d+: )(.*)")  # the latter by psql, with a line of its input
+_COMPLAINT = re.compile(r"(?: error: |:<stdin>:\d+: )(.*)")  # psql writes the second form, with the line of its input
 _LOST_READER = -signal.SIGPIPE
-_INHERITED = ("HOME", "PATH")  # beside libpq's own variables: where ~/.pgpass and certificates are
+_INHERITED = ("HOME", "PATH")  # in addition to libpq's variables; ~/.pgpass and certificates are found by HOME
 
 
 async def find_closest(name: str, settings: Settings, environ: Mapping[str, str], connection: Connection) -> str:
-    """The path of the program that fits the server best, with TLS if `connection` has it; raises FatalError."""
+    """Return the path of the program that fits the server best, with TLS if `connection` uses it.
+
+    Raises FatalError if no installed program fits.
+    """
     server = await introspection.major_version(connection)
     fitting = [each for each in _installed(name, settings, environ, connection.encrypted) if each[0] >= server]
     if not fitting:
@@ -43,7 +46,7 @@ async def find_closest(name: str, settings: Settings, environ: Mapping[str, str]
 
 
 def find_newest(name: str, settings: Settings, environ: Mapping[str, str], *, encrypted: bool = False) -> str:
-    """The path of the newest program, with TLS if `encrypted`; raises FatalError when there is none."""
+    """Return the path of the newest program, with TLS if `encrypted`; raises FatalError if there is none."""
     installed = _installed(name, settings, environ, encrypted)
     if not installed:
         raise _missing(name, encrypted)
@@ -56,7 +59,7 @@ def _missing(needed: str, encrypted: bool) -> FatalError:
 
 
 def _installed(name: str, settings: Settings, environ: Mapping[str, str], encrypted: bool) -> list[tuple[int, str]]:
-    """The major version and path of each working program of this name."""
+    """Return the major version and the path of each working program of this name."""
     in_path = shutil.which(name, path=environ.get("PATH"))
     places = [] if encrypted else [find_binaries(settings.data_dir, None) / name]
     places += [] if in_path is None else [Path(in_path)]
@@ -64,7 +67,7 @@ def _installed(name: str, settings: Settings, environ: Mapping[str, str], encryp
 
 
 def _major(program: Path) -> int:
-    try:  # blocks the reactor, on which nothing else runs in a command
+    try:  # this blocks the reactor, but a command runs nothing else on it
         said = subprocess.run([program, "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
     except OSError:
         return 0
@@ -73,7 +76,7 @@ def _major(program: Path) -> int:
 
 
 class Programs:
-    """Runs PostgreSQL's client programs on the database of this DSN, its password in their environment."""
+    """Runs PostgreSQL's client programs on the database of this DSN, with its password in their environment."""
 
     def __init__(self, *, reactor: ReactorBase, dsn: str, environ: Mapping[str, str]) -> None:
         try:
@@ -90,25 +93,25 @@ class Programs:
     async def run(self, *words: str, heard: Callable[[str], None] = lambda line: None) -> str:
         """Run a program and return its output; `heard` is called with each line of its standard error.
 
-        Raises FatalError with the errors in those lines when the program fails. A cancelled run ends when the program
-        has been interrupted.
+        If the program fails, raises FatalError with the errors in those lines. A cancelled run interrupts the program
+        and waits for its end.
         """
         return await self.pipe(words, heard=heard)
 
     async def pipe(self, *commands: Sequence[str], heard: Callable[[str], None] = lambda line: None) -> str:
-        """Like `run`, for a pipeline of programs; returns the output of the last."""
+        """Like `run`, for a pipeline of programs; returns the output of the last program."""
         programs = [_Program(words, heard) for words in commands]
         self._start(programs)
         try:
             statuses = [await shielded(program.ended) for program in programs]
         except CancelledError:
             for program in programs:
-                program.signal(signal.SIGINT)  # upon which PostgreSQL's programs also cancel their statement
+                program.signal(signal.SIGINT)  # PostgreSQL's programs then cancel their statement, too
             for program in programs:
                 await shielded(program.ended)
             raise
         if failed := [each for each in zip(programs, statuses, strict=True) if each[1]]:
-            # The first that failed is the cause, unless it was ended by SIGPIPE because a later one had failed.
+            # The first program that failed is the cause, unless SIGPIPE ended it because a later one had failed.
             cause, status = next((each for each in failed if each[1] != _LOST_READER), failed[0])
             said = " / ".join(cause.complaints) or f"status {status}"
             raise FatalError(f"solisync: {Path(cause.words[0]).name} failed: {said}")
@@ -122,7 +125,7 @@ class Programs:
             for program, reading, writing in zip(programs, readings, writings, strict=True):
                 program.start(self._reactor, program.words, self._environment, {0: reading, 1: writing, 2: "r"})
         finally:
-            for end in chain.from_iterable(between):  # this process's own ends, or the pipes would outlive the programs
+            for end in chain.from_iterable(between):  # otherwise the pipes stay open after the programs
                 os.close(end)
 
 

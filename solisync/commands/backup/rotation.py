@@ -1,4 +1,4 @@
-"""The backups in one directory: their names, which have the time and the database in them, and which are deleted."""
+"""The backups in one directory: their names, made of time and database, and the deletion of old ones."""
 
 import hashlib
 import os
@@ -9,28 +9,32 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often than that, so a file that stays as it is has lost its writer
+ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often, so the writer of an older file is gone
 
-_TIME = r"solisync-\d{8}T\d{6}\.\d{6}Z"  # and then a dash, the database and ".dump"
+_TIME = r"solisync-\d{8}T\d{6}\.\d{6}Z"  # followed by a dash, the database and ".dump"
 
 
 def new_name(now: datetime, identity: str) -> str:
-    """The name of a backup of the database with this identity that begins at this time in UTC; names sort by time."""
+    """Return the name of a backup that begins at this time in UTC, of the database with this identity.
+
+    The names of one database sort by time.
+    """
     return f"solisync-{now:%Y%m%dT%H%M%S.%f}Z-{hashlib.sha256(identity.encode()).hexdigest()[:8]}.dump"
 
 
 def prune(directory: Path, keep: int, *, made: str) -> list[str]:
-    """Delete all backups of a database but the newest `keep` and the one just `made`, and what killed runs of it left.
+    """Delete old backups of a database, and files that killed runs left.
 
-    Returns the names of the deleted backups. Files with other names stay, whatever they are.
+    The newest `keep` backups and the one just `made` stay, and so do all files with other names. Returns the names of
+    the deleted backups.
     """
-    _sync(directory)  # the new backup must survive a crash before an old one goes
+    _sync(directory)  # the new backup must be safe from a crash before an old one is deleted
     backup = _TIME + re.escape(made[made.rindex("-") :])
     old = sorted(_files(directory, backup), reverse=True)[keep:]
     left = [name for name in _files(directory, rf"\.{backup}\..+\.part") if _is_abandoned(directory / name)]
     deleted = [name for name in old if name != made]
     for name in deleted + left:
-        (directory / name).unlink(missing_ok=True)  # another run may do the same
+        (directory / name).unlink(missing_ok=True)  # another run may delete it first
     return deleted
 
 
