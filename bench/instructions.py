@@ -82,7 +82,7 @@ def parse() -> argparse.Namespace:
         type=lambda text: Path(text).absolute(),  # not resolved, because the link leads to the environment
         default=Path(sys.executable),
         metavar="FILE",
-        help="the interpreter of another environment, whose solisync is to be measured",
+        help="the interpreter of another environment, whose solisync is measured",
     )
     parser.add_argument("--json", type=Path, default=Path(".dev/bench-instructions.json"), help="where the counts go")
     parser.add_argument("--against", type=Path, metavar="FILE", help="print the ratio to the counts of an earlier run")

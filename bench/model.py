@@ -75,7 +75,7 @@ ROW_BYTES: dict[str, float] = {
 PEAK = 3.0  # the ratio of the busiest hour's requests to the average hour's
 BUSY = 0.6  # the planned load of a core at that hour
 CONNECTIONS = 8  # of a process
-ACTIVE = 0.2  # of the players who have an account
+ACTIVE = 0.2  # the share of accounts that play on a day
 GIB = 2**30
 
 

@@ -66,7 +66,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A server process; `ready` is the path that answers 200 as soon as the server is ready."""
+    """A server process; the path `ready` returns 200 as soon as the server is ready."""
 
     def __init__(self, words: Sequence[Any], port: int, log: Path, ready: str, **variables: Any) -> None:
         self.port = port

@@ -5,7 +5,7 @@
     ├── Parts              shared by everything below
     │   ├── Database         the connection pool
     │   ├── Bus, Streams     messages between processes, and streams of events
-    │   ├── History          stores what happens to accounts
+    │   ├── History          stores the history of accounts
     │   └── Timelines        makes timelines, in a child process that the first request starts
     ├── Housekeeping       deletes expired rows
     ├── Checking           checks replays, in child processes of low priority; only one of several workers has them

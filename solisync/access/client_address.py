@@ -17,9 +17,9 @@ IPV6_CLIENT_PREFIX = 64  # providers assign at least a /64, in which a client ma
 def client_address(peer: str | None, forwarded: Sequence[str], trusted: Networks) -> Address | None:
     """Return the client's address, from the peer's address and the lines of X-Forwarded-For.
 
-    `peer` is None for a unix socket, which is always trusted; the result is None if such a peer names no client.
-    Proxies append to the header, so it is read from the right, past trusted proxies, and only up to the first hop that
-    isn't an address. The client itself may have written all hops to the left of that.
+    `peer` is None for a unix socket, which is always trusted. The result is None if such a peer names no client.
+    Proxies append to the header. So it is read from the right, past trusted proxies, and only up to the first hop that
+    isn't an address: the client itself may have written all hops to the left of that.
     """
     client = None if peer is None else parse_address(peer)
     if client is not None and not _is_trusted(client, trusted):

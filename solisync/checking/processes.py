@@ -105,7 +105,7 @@ class CheckerProcess(ReplayReader[Answer]):
         return self.ask(Job(search, body), search)
 
     def kind_of(self, answer: Answer) -> bool:
-        """Whether the answer is that of a search."""
+        """Whether the answer is the result of a search."""
         return answer.search
 
     def processEnded(self, reason: Failure) -> None:

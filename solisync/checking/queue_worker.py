@@ -85,7 +85,7 @@ class Checking:
         self._running: list[Deferred[None]] = []
         self._pauses: set[Deferred[None]] = set()
         self._resting: dict[bool, set[Deferred[None]]] = {False: set(), True: set()}  # while a queue is empty
-        self._added = {False: 0, True: 0}  # how often replays were added to each queue
+        self._added = {False: 0, True: 0}  # the number of additions to each queue
         self._healthy = True
         bus.subscribers.append(self._hear)
 

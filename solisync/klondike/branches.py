@@ -115,8 +115,8 @@ class Branches:
     ) -> Iterator[tuple[Position, int, tuple[int, int, int]]]:
         """Yield the ways to split a chain into its first branch and the rest.
 
-        Each way is the position after the first move, the end of that branch, and three numbers of turns of the waste:
-        by the first move, by the rest of the branch, and by the rest of the chain.
+        Each way has the position after the first move, the end of that branch, and three numbers. These count the turns
+        of the waste by the first move, by the rest of the branch, and by the rest of the chain.
         """
         step = self.step(position, place)
         if step is None or not room:

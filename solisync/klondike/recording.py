@@ -42,7 +42,7 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A game as its client recorded it: all accepted moves, including those that were undone later."""
+    """A game as its client recorded it: all accepted moves, including moves undone later."""
 
     seed: int
     draw_mode: str

@@ -31,21 +31,21 @@ class TimelineStep(Struct, frozen=True):
     source: str = field(name="from")
     target: str = field(name="to")
     cards: list[int]
-    """Those that move, bottom to top as they lie in the pile that the move takes them from.
+    """The moved cards, bottom to top in the pile from which the move takes them.
 
-    Turning the waste over brings them to the stock in reverse order. An undo has the cards of the move it takes back.
+    Turning the waste over puts them on the stock in reverse order. An undo has the cards of the undone move.
     """
     flipped: int | None
-    """The card that the move turns up; for an undo, the one that it turns down again."""
+    """The card that the move turns up; for an undo, the card that is turned down again."""
     score: int
-    """After the step."""
+    """The score after the step."""
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
     """A complete game, with one step for each move and undo."""
 
     seed: str
-    """As text, because scripts round large numbers."""
+    """The seed as text, because JavaScript rounds large numbers."""
     draw_mode: str
     mode: str
     ruleset: str

@@ -1,1 +1,4 @@
-"""The import from an original server (docs/moving-in.md): read its SQLite database, and store new rows."""
+"""The import from an original server (docs/moving-in.md): read its SQLite database, and store new rows.
+
+In this package, *there* is the original server, and *here* is this service.
+"""

@@ -51,8 +51,8 @@ class _Uncancellable(Deferred[Any]):
 class Connection:
     """A connection to a `server` that runs one statement at a time; `opening.open_connection` makes it.
 
-    Failures become the exceptions of solisync.errors, by which callers know what they may retry. Statements can be
-    cancelled unless the connection is shielded: then cancelling only sets `cancelled`, which the pool resets.
+    Failures become the exceptions of solisync.errors, which distinguish statements that may be retried. Statements can
+    be cancelled unless the connection is shielded: then cancelling only sets `cancelled`, which the pool resets.
 
     `libpq` is psycopg2's connection, in asynchronous mode. The reactor watches a duplicate of its socket's descriptor,
     because libpq may close the socket inside any call. The number of a closed socket would stay registered, and the
@@ -132,7 +132,7 @@ class Connection:
     async def listen(self, channel: str, hear: Callable[[str], None]) -> None:
         """Call `hear` with the payload of each notification on the channel; `hear` must not use the connection.
 
-        Raises what `execute` raises.
+        Raises the same errors as `execute`.
         """
         self._hear = hear
         await self.execute(f"LISTEN {channel}")

@@ -73,9 +73,9 @@ class Database:
     ) -> Coroutine[Any, Any, T]:
         """Run `work(transaction, …)` in one transaction, commit, and return its result.
 
-        Any exception rolls back. `work` must not keep state, because it may run again after a pause: up to three times
-        in all after a deadlock or a connection lost before the commit, and once more after the first timeout of a lock
-        or statement. Raises Unavailable if no connection is free in time, DatabaseError if the database fails or the
+        Any exception rolls back. After a deadlock, or a connection lost before the commit, `work` runs again after a
+        pause, up to three times in all; after a first timeout of a lock or statement, once more. So `work` must not
+        keep state. Raises Unavailable if no connection is free in time, DatabaseError if the database fails or the
         outcome is unknown.
         """
         return self._run(in_transaction, lambda transaction: work(transaction, *arguments, **options))
@@ -86,7 +86,7 @@ class Database:
         """Run `work(statements, …)`: each statement commits by itself, so that a single one takes one round trip.
 
         After a deadlock or a timeout, `work` is run again as in `transact`; its earlier statements are then committed
-        already. Raises what `transact` raises. If the connection is lost, the outcome is always unknown.
+        already. Raises the same errors as `transact`. If the connection is lost, the outcome is always unknown.
         """
         return self._run(without_transaction, lambda statements: work(statements, *arguments, **options))
 

@@ -99,7 +99,7 @@ async def _open(
 ) -> Connection:
     """Open a connection to one address; cancelling this closes the connection.
 
-    Raises what `connect` raises, and ConnectionFailed when a pooler shares the connection.
+    Raises the same errors as `connect`, and ConnectionFailed if a pooler shares the connection.
     """
     connection = Connection(reactor, await connect(reactor, with_defaults(dsn)), times)
     try:

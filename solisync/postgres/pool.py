@@ -23,7 +23,7 @@ from .dsn import each_host
 from .opening import open_connection
 from .statement import Statement
 
-BORROWERS = 1_000  # how many may wait at the same time
+BORROWERS = 1_000  # the most that may wait at the same time
 SESSIONS_PER_CONNECTION = 2  # the most sessions on the server for each of `size`, including abandoned ones
 
 
@@ -56,7 +56,7 @@ class Pool:
         self._reasons = Reasons()  # logged reasons of the current outage
         self._filling: Deferred[None] | None = None
         self._shrunk: Deferred[None] | None = None  # fires when a connection is lost
-        self._emptied: Deferred[None] | None = None  # fires when no connection is lent any more
+        self._emptied: Deferred[None] | None = None  # fires when no connection is lent
         self._lending = False
         self._sweep = LoopingCall(self._cut_overdue)
         self._sweep.clock = reactor

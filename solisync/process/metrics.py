@@ -69,7 +69,7 @@ class Metrics:
         self.requests = counter("http_requests", "Requests answered.", "method", "route", "status")
         self.request_seconds = histogram(
             "http_request",
-            "From the request line to the answer.",
+            "Time from the request line to the answer.",
             REQUEST_BUCKETS,
             "method",
             "route",
@@ -102,13 +102,13 @@ class Metrics:
         self.stream_events = counter("stream_events", "Events written to streams.", "event")
         self.stream_events_coalesced = counter("stream_events_coalesced", "Queued events that newer ones replaced.")
         self.bus_batches = counter("bus_batches", "Batches for the bus.", "outcome")
-        self.bus_lag = histogram("bus_lag", "From sending a batch to receiving it.", REQUEST_BUCKETS)
+        self.bus_lag = histogram("bus_lag", "From sending a batch to receiving it back.", REQUEST_BUCKETS)
         self.live_faults = counter("live_faults", "Faults of live events.", "kind")
-        self.bus_deaf = gauge("bus_deaf", "Processes without a connection to the bus.")
+        self.bus_deaf = gauge("bus_deaf", "Processes that don't receive other processes' batches.")
         self.lag_seconds = histogram("reactor_lag", "Delay of the reactor's timers.", LAG_BUCKETS)
         self.memory = gauge("resident_memory_bytes", "Memory of the serving processes.")
         self.descriptors = gauge("open_files", "Open file descriptors of the serving processes.")
-        build = gauge("build_info", "What runs; always 1.", "version", "python", "twisted", mode=MAX)
+        build = gauge("build_info", "The running versions; always 1.", "version", "python", "twisted", mode=MAX)
         build.labels(__version__, platform.python_version(), twisted_version).set(1)
         for limit in limits:
             self.refusals.labels(limit)

@@ -61,7 +61,7 @@ class SharedMetrics:
         self._directory: str | None = None
 
     def open(self) -> dict[str, str]:
-        """Make the directory, and return the variables by which a worker takes part. Raises FatalError."""
+        """Make the directory, and return the variables with which a worker shares metrics. Raises FatalError."""
         try:
             self._directory = tempfile.mkdtemp(prefix="solisync-metrics-")
             _make_files(self._directory, ENDED, SUMS_BYTES)

@@ -108,7 +108,7 @@ class ServingSettings(Settings):
 
     @property
     def node_connections(self) -> int:
-        """The most connections of this node to the server at the same time, including those of a replacing worker."""
+        """The most connections of this node to the server at the same time, also while a worker is being replaced."""
         each = SESSIONS_PER_CONNECTION * self.database_connections + 1  # one for live events
         return each * (self.workers + 1)
 
