@@ -42,5 +42,5 @@ def test_bounds_of_a_password_are_exact(length, accepted):
 
 @pytest.mark.parametrize("text", ["", "  ", "ab", "x" * 33, "a b c", "ünïcode", "a" * 100_000])
 def test_login_with_an_impossible_username_looks_up_none(text):
-    """The login goes on without a name, so that it costs as much as any login."""
+    """The login continues without a name, so that it costs as much as any login."""
     assert username_to_look_up(text) is None

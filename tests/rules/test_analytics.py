@@ -163,7 +163,7 @@ def test_session_or_user_that_is_not_text_fails_the_batch(text):
     [ID, ID.upper(), f"urn:uuid:{ID}", f"URN:UUID:{ID}", f"{{{ID}}}", ID.replace("-", ""), f" {ID} "],
 )
 def test_uuid_as_a_name_has_one_spelling(spelling):
-    """Deleting the account thus finds all its events."""
+    """Deleting the account must find all its events."""
     assert judged(event(), user=json.dumps(spelling).encode()).name == ID
 
 
@@ -177,7 +177,7 @@ def test_name_is_trimmed(user, name):
 
 @given(texts(max_size=40))
 def test_other_text_is_not_a_uuid(text):
-    """Only the known spellings count."""
+    """Text in an unknown spelling stays a username."""
     assert canonical_uuid(text) is None
 
 

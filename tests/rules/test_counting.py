@@ -52,7 +52,7 @@ def test_replies_are_remembered_until_a_push_covers_them():
     assert knows.after(games(9), games(21), Basis.COUNTED) == Known(games(9), (games(20), games(21)))
 
 
-def test_push_merged_by_maximum_is_remembered_only_if_it_covers_all_stored_counts():
+def test_push_merged_by_maximum_is_remembered_only_if_it_covers_the_stored_counts():
     """A lower push may be late, after a larger one. That one's games are in the new reply, but in no earlier one."""
     knows = Known(None, (games(50),))
     assert knows.after(games(27), games(60), Basis.MAXIMUM) == Known(None, (games(60),))
@@ -105,7 +105,6 @@ class Server:
     known: dict = field(default_factory=dict)
 
     def begin(self, session):
-        """Log in. Messages of the earlier session are lost, or arrive with a token of no session."""
         self.known[session] = NOTHING_KNOWN
 
     def pull(self, session):
@@ -204,7 +203,7 @@ class History:
             device.take_maximum(answer)
 
     def begin(self, number):
-        """Log in. What is under way of the session before is lost, or comes with a token of no session: it ended."""
+        """Log in. Messages of the earlier session are lost, or arrive with a token of no session."""
         ended = self.sessions[number]
         kept = [(None, 0, each[2]) for each in self.late if each[0] == ended and self.happens(self.faults.lost)]
         self.late = [each for each in self.late if each[0] != ended] + kept

@@ -76,5 +76,5 @@ def test_scores_are_capped_and_unusable_bests_ignored(score, seconds, expected):
     ],
 )
 def test_higher_score_or_shorter_time_improves_an_entry(entry, bests, improved):
-    """Only an existing entry can improve."""
+    """An entry must exist to improve."""
     assert entry.improved_by(bests) is improved

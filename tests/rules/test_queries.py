@@ -46,6 +46,6 @@ BAD += ["f" + "_" * 31, "g" + "A" * 31, "ü" * 32, "\N{ARABIC-INDIC DIGIT ONE}" 
 
 @pytest.mark.parametrize("values", [[GOOD, GOOD], *([text] for text in BAD)])
 def test_malformed_position_is_refused(values):
-    """The position is doubled, empty, too short or long, padded, in another alphabet, or outside the years 1 to 9999."""
+    """The position is doubled, empty, too short or long, padded, in another alphabet, or of an impossible year."""
     with pytest.raises(BadRequest, match="must be what an earlier page gave as next"):
         read_position(values, "after")

@@ -49,9 +49,7 @@ def test_new_codes_are_eight_different_ones():
     assert len(set(codes)) == 2 * CODES == 16
     assert all(re.fullmatch("[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}", code) for code in codes)
     assert all(read_code(code, CODE_DIGITS) == code.replace("-", "") for code in codes)
-    assert (
-        len({character for code in codes for character in code}) > 20
-    )  # the alphabet has 32 characters, and the hyphen
+    assert len({character for code in codes for character in code}) > 20  # of 32 characters and the hyphen
 
 
 def test_reset_token_has_256_bits():

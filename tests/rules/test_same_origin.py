@@ -148,5 +148,5 @@ def test_any_header_text_gets_an_answer(host, origin, site):
     [(["https://a"], True), (["HTTPS://a"], True), (["http://a"], False), ([], False), (["https://a"] * 2, False)],
 )
 def test_page_is_secure_if_it_came_over_https(origins, secure):
-    """Without Origin the scheme is unknown, and the page counts as insecure."""
+    """The scheme is unknown without Origin, and the page counts as insecure."""
     assert is_secure(origins) is secure

@@ -43,7 +43,7 @@ def test_cookie_is_read_only_if_its_name_occurs_once(lines, token):
 
 
 def test_https_cookie_has_another_name():
-    """Neither cookie is read in place of the other."""
+    """The service never reads one cookie in place of the other."""
     lines = ["solisync=plain; __Host-solisync=secure"]
     assert read(lines, secure=True).token == "secure"
     assert read(lines, secure=False).token == "plain"
@@ -52,7 +52,7 @@ def test_https_cookie_has_another_name():
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_cookie_that_is_set_can_be_read(secure):
-    """It lasts 30 days, for all paths of this host, hidden from scripts and other sites."""
+    """The cookie lasts 30 days, for all paths of this host, hidden from scripts and other sites."""
     cookie = read([], secure=secure)
     pair, *attributes = cookie.holding("x.y-z_0").split("; ")
     assert read([pair], secure=secure).token == "x.y-z_0"

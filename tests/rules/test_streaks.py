@@ -46,7 +46,7 @@ def streaks(current, daily, day, best=9, longest=9):
 
 
 def test_streaks_fall_if_the_device_knew_all_games():
-    """Both running streaks become the pushed ones, without a conflict. The best streaks stay."""
+    """The pushed streaks replace both running streaks, without a conflict. The best streaks stay."""
     merged, conflicts = merge(streaks(0, 1, TODAY), streaks(7, 9, TODAY), NOW, knew_all=True)
     assert (facts(merged), conflicts) == ((0, 9, 1, 9), [])
 

@@ -20,7 +20,7 @@ FEATURES = Features(pages=True, public_avatars=False)
 
 @pytest.mark.parametrize("path", ["/api/health", "/health"])
 async def test_liveness_reports_version_and_features(server, path):
-    """Both paths return the same. Features have their default settings."""
+    """The two paths return the same. Features have their default settings."""
     answer = await server.ask("GET", path)
     features = {"pages": True, "public_avatars": False}
     assert (answer.status, answer.json) == (200, {"status": "ok", "version": __version__, "features": features})

@@ -182,7 +182,7 @@ async def test_pull_has_no_entity_tag_before_the_first_push(server):
 
 
 async def test_every_documented_route_answers(server):
-    """No path of the document is a 404, and no method a 405."""
+    """The service returns neither 404 nor 405 for a path and method of the document."""
     document = (await server.ask("GET", "/api/openapi.json")).json
     for path, operations in document["paths"].items():
         for method in operations:

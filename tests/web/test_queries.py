@@ -33,7 +33,7 @@ async def test_query_must_be_utf_8_if_it_is_read(server, query):
 
 
 async def test_query_is_refused_after_the_token(server):
-    """The service answers 401 to a request without a valid token; a push with a wrong query stores nothing."""
+    """The service returns 401 for a request without a valid token. A push with a wrong query stores nothing."""
     player = await server.player("ann")
     path = f"/api/sync/push?{'&' * PARAMETERS_MAX}"
     assert await code_of(server, path, "POST", body=progress_of()) == (401, "unauthorized")

@@ -1,4 +1,4 @@
-"""The site alone, in memory, with a clock that the test holds."""
+"""The site alone, in memory, with a clock that the test controls."""
 
 from twisted.internet import task
 from twisted.internet.address import IPv4Address
@@ -29,10 +29,10 @@ class Transport(StringTransport):
             self.producer.pauseProducing()
 
     def unregisterProducer(self):
-        self.producer = None  # any number of times, as with real transports
+        self.producer = None  # real transports allow repeated calls too
 
     def drained(self):
-        """Hand over what was sent, and ask for more."""
+        """Return the bytes that were sent, and ask for more."""
         sent = self.value()
         self.clear()
         self.producer.resumeProducing()
@@ -44,7 +44,7 @@ class Transport(StringTransport):
 
 
 class Streamed:
-    """The body of a stream, whose outlet the test has, and what has become of it."""
+    """The body of a stream, with its outlet and what has happened to it."""
 
     outlet = None
     drained_times = 0
@@ -61,10 +61,9 @@ class Streamed:
 
 
 class Pages(Resource):
-    """GET /now answers at once, GET /later when told to, GET /big with 3.5 pieces; POST tells what it was sent.
+    """GET /now answers immediately, /later when the test wants, /big with 3.5 pieces; POST returns its body's size.
 
-    GET /pieces answers with what `pieces`, an async generator function, makes while it is sent. GET /stream is one of
-    `streams`.
+    GET /pieces answers with the pieces of `pieces`, an async generator function. GET /stream is one of `streams`.
     """
 
     isLeaf = True
@@ -102,12 +101,12 @@ class Pages(Resource):
 
 
 def admit(request, size):
-    """What an app without routes says of a body."""
+    """Return the refusal of a body that is too large for an app without routes."""
     return BODY_TOO_LARGE if size is not None and size > MAX_BODY else None
 
 
 class Bench:
-    """A site whose clock the test holds, and its connections."""
+    """A site and its connections, with a clock that the test controls."""
 
     def __init__(self, **settings):
         self.clock = task.Clock()

@@ -1,4 +1,4 @@
-"""Requests byte by byte: what RFC 9112 calls invalid, what is only unusual, and one for each kind of answer."""
+"""Requests byte by byte: requests that RFC 9112 calls invalid, unusual ones, and one for each kind of answer."""
 
 ORIGIN = "https://game.example"
 HEALTH = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What tests of the wire stand on: sockets of their own, because no HTTP client would send most of what they send."""
+"""Fixtures for tests of the wire. They use plain sockets, because HTTP clients would send few of these bytes."""
 
 import pytest
 import pytest_twisted
@@ -29,7 +29,7 @@ def connect(reactor):
 
 @pytest.fixture
 def talk(connect, shared_service):
-    """Send bytes; resolves to the answers when the service has closed."""
+    """Send bytes; return the answers when the service has closed the connection."""
 
     async def talk(data, *, port=None, head=False):
         wire = await connect(port or shared_service.port)
@@ -41,7 +41,7 @@ def talk(connect, shared_service):
 
 @pytest.fixture
 def ask(talk):
-    """Send one request on a connection of its own; resolves to its answer."""
+    """Send one request on a separate connection; return its answer."""
 
     async def ask(method, path, headers=None, body=b"", *, port=None):
         lines = {"Host": "a", "Connection": "close", "Content-Length": len(body), **(headers or {})}
@@ -55,7 +55,7 @@ def ask(talk):
 
 @pytest.fixture(autouse=True)
 def warnings():
-    """What is logged as a warning during the test, of which nothing may be a failure."""
+    """Collect the warnings that are logged during the test. A failure among them fails the test."""
     seen = []
 
     def observe(event):
@@ -65,7 +65,7 @@ def warnings():
     globalLogPublisher.addObserver(observe)
     yield seen
     globalLogPublisher.removeObserver(observe)
-    assert not [event for event in seen if "log_failure" in event or "failure" in event]  # the second of old log.err
+    assert not [event for event in seen if "log_failure" in event or "failure" in event]  # old log.err sets the second
 
 
 @pytest.fixture(scope="module")
@@ -83,5 +83,5 @@ def bench():
     yield bench
     for channel in list(bench.connections.open):
         bench.disconnect(channel)
-    bench.clock.advance(0)  # the rest of the turn in which they ended
+    bench.clock.advance(0)  # finish the turn in which they ended
     assert not bench.clock.getDelayedCalls(), "a connection left a timer behind"

@@ -1,4 +1,4 @@
-"""Connections that say whatever a test wants them to, and what came back over them."""
+"""Connections that send any bytes, and parsers of the answers."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from tests.harness.http_requests import new_address
 
 
 class Wire(Protocol):
-    """A connection that keeps all that it is sent."""
+    """A connection that keeps all bytes that it receives."""
 
     def __init__(self):
         self.received = b""
@@ -33,7 +33,7 @@ class Wire(Protocol):
         self.transport.write(data)
 
     def until(self, enough):
-        """Fires when `enough` says so of what has been received."""
+        """Return a Deferred that fires when `enough` returns true for the bytes received."""
         waiting = defer.Deferred()
         if enough(self.received):
             waiting.callback(None)
@@ -42,13 +42,13 @@ class Wire(Protocol):
         return waiting
 
     async def answers(self, head=False):
-        """All answers, once the other side has closed."""
+        """Return all answers, once the other side has closed."""
         await self.closed
         return parse(self.received, head=head)
 
 
 def exchange(port, data):
-    """Send all of it and read until the other side closes; blocks, so it is for other processes than this one."""
+    """Send bytes and read until the other side closes. The call blocks, so the port must be another process's."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(data)
         received = b""
@@ -58,7 +58,7 @@ def exchange(port, data):
 
 
 async def turn():
-    """Let the reactor do what is due."""
+    """Let the reactor run what is due."""
     from twisted.internet import reactor
 
     await task.deferLater(reactor, 0)
@@ -72,7 +72,7 @@ class Answer:
 
     @property
     def error(self):
-        """The error's text, after checking that there is nothing else in it."""
+        """Return the error's text, after checking that the body has nothing else."""
         assert self.headers["content-type"] == "application/json"
         decoded = json.loads(self.body)
         assert list(decoded) == ["error"]
@@ -80,7 +80,7 @@ class Answer:
 
 
 def parse(data, head=False):
-    """Split what came over a connection into answers.
+    """Split the bytes of a connection into answers.
 
     Each must have a length, or a status without a body, and a code if it is an error.
     """

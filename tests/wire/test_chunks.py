@@ -18,7 +18,7 @@ def chunk(size):
 
 
 def decoded(coded, sizes=()):
-    """The calls of `on_data`, and what follows the end, when the bytes arrive in pieces of these sizes and a rest."""
+    """Return the calls of `on_data` and the bytes after the end; the bytes arrive in pieces of these sizes."""
     bodies, after, later, at = [], [], [], 0
     chunks = Chunks(bodies.append, after.append, later.append)
     for size in (*sizes, len(coded)):
@@ -63,7 +63,7 @@ def test_chunks_that_arrive_together_are_one_call():
     ],
 )
 def test_many_small_chunks_are_refused(first, after, sizes):
-    """CHUNKS in a row pass, and one more is refused unless these had CHUNK_BYTES on average; as are many trailers."""
+    """CHUNKS in a row pass if they have CHUNK_BYTES on average; otherwise one more is refused. So are many trailers."""
     decoded(first + (END if after == ONE else b"\r\n"), sizes)
     with pytest.raises(MalformedChunks):
         decoded(first + after, sizes)
@@ -72,15 +72,15 @@ def test_many_small_chunks_are_refused(first, after, sizes):
 @pytest.mark.parametrize(
     "chunks", [chunk(CHUNK_BYTES) * 16_000, (chunk(CHUNK_BYTES * CHUNKS) + ONE * (CHUNKS - 1)) * 16]
 )
-def test_chunks_of_some_bytes_pass(chunks):
-    """However many they are: bodies as large as any may be in chunks of 64 bytes, on average."""
+def test_chunks_of_64_bytes_pass(chunks):
+    """Bodies of any allowed size may have chunks of 64 bytes on average."""
     bodies, after = decoded(chunks + END, (65_536,) * 20)
     assert (sum(map(len, bodies)) >= 1_000_000, after) == (True, b"")
 
 
 @pytest.mark.parametrize("path", [b"/", b"/unwanted"])
-def test_request_of_many_small_chunks_is_a_bad_request(bench, path):
-    """The connection gets a 400 and is closed, whether the body is wanted or not."""
+def test_request_of_many_small_chunks_gets_a_400(bench, path):
+    """The connection is closed, whether the handler reads the body or not."""
     channel, transport = bench.connect(HEAD.replace(b"/ ", path + b" ", 1) + ONE * CHUNKS)
     bench.clock.advance(0)
     assert transport.value() == b""
@@ -90,7 +90,7 @@ def test_request_of_many_small_chunks_is_a_bad_request(bench, path):
 
 
 def test_connections_with_many_chunks_take_turns(bench):
-    """A connection decodes CHUNKS_PER_TURN of them when it reads, and then as many whenever it is its turn."""
+    """A connection decodes CHUNKS_PER_TURN chunks when it reads, and as many in each of its turns."""
     read = []
     bench.connections.unfinished.hold = lambda channel, size: read.append((channel, size))
     channels = [bench.connect(HEAD + ONE * CHUNKS_PER_TURN * 3)[0] for _ in range(2)]
@@ -100,7 +100,7 @@ def test_connections_with_many_chunks_take_turns(bench):
 
 
 def test_next_request_is_answered_after_many_chunks(bench):
-    """A body in many chunks, whose end arrives together with another request."""
+    """The end of a body in many chunks arrives together with the next request."""
     request = HEAD + ONE * CHUNKS + END
     _, transport = bench.connect(request * 3)
     bench.clock.advance(0)

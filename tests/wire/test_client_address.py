@@ -1,4 +1,4 @@
-"""Who the client is, as rate limits and the log see it (docs/security.md "Addresses and proxies")."""
+"""The client's address in rate limits and the log (docs/security.md "Addresses and proxies")."""
 
 from ipaddress import ip_address, ip_network
 
@@ -60,8 +60,8 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         (None, ["nonsense"], None),
     ],
 )
-def test_the_client_is_the_last_hop_that_is_not_ours(peer, forwarded, client):
-    """X-Forwarded-For is read from the right, past trusted proxies, up to what can't be read."""
+def test_client_is_the_last_hop_that_is_not_a_trusted_proxy(peer, forwarded, client):
+    """X-Forwarded-For is read from the right, past trusted proxies, up to an unreadable part."""
     assert client_address(peer, forwarded, PROXIES) == (client and ip_address(client))
 
 
@@ -72,16 +72,16 @@ spellings = st.one_of(addresses, addresses.map(lambda text: f"[{text}]:80" if ":
 @given(
     st.lists(st.one_of(spellings, texts(max_size=30))), spellings, st.lists(st.sampled_from(["10.1.2.3", "fd00::2"]))
 )
-def test_what_a_client_writes_itself_changes_nothing(forged, real, proxies):
-    """Whatever stands to the left of the address that our own proxy wrote is not looked at."""
+def test_hops_left_of_the_proxys_entry_are_ignored(forged, real, proxies):
+    """The client may have written them."""
     if any(parse_address(real) in network for network in PROXIES):
         return
     assert client_address("10.0.0.1", [*forged, ", ".join([real, *proxies])], PROXIES) == parse_address(real)
 
 
 @given(st.lists(texts()), st.one_of(st.none(), addresses))
-def test_any_text_is_survived(forwarded, peer):
-    """No header makes the reading of it fail, and the result is always something to count by."""
+def test_any_header_text_gives_a_bucket(forwarded, peer):
+    """No header makes the reading fail."""
     assert bucket(client_address(peer, forwarded, PROXIES))
 
 
@@ -94,8 +94,8 @@ def test_any_text_is_survived(forwarded, peer):
         ("2001:db8:0:2:2:3:4:5", "2001:db8:0:2::/64"),
     ],
 )
-def test_an_ipv6_client_is_its_network(address, expected):
-    """IPv4 clients count one by one, IPv6 clients by /64."""
+def test_ipv6_client_counts_by_its_network(address, expected):
+    """IPv4 clients count by address, IPv6 clients by /64."""
     assert bucket(parse_address(address)) == expected
 
 
@@ -103,8 +103,8 @@ async def tries(ask, count, make_headers, **options):
     return [(await ask("POST", "/api/auth/refresh", make_headers(n), b"{}", **options)).status for n in range(count)]
 
 
-async def test_a_client_behind_our_proxy_can_not_change_its_name(ask, server):
-    """Forged hops don't open a new rate limit; nor do other addresses of the same /64."""
+async def test_client_behind_a_proxy_can_not_escape_its_rate_limit(ask, server):
+    """Forged hops and other addresses of the same /64 count for the same client."""
     real = new_address()
     forged = await tries(ask, 11, lambda n: {"X-Forwarded-For": f"192.0.2.{n}, {real}"})
     assert forged == [400] * 10 + [429]
@@ -112,8 +112,8 @@ async def test_a_client_behind_our_proxy_can_not_change_its_name(ask, server):
     assert roaming == [400] * 10 + [429]
 
 
-async def test_an_unknown_proxy_is_not_believed_and_warned_of_once(ask, reactor, shared_dsn, warnings, server):
-    """Without trusted proxies the header is ignored, and one warning names the setting."""
+async def test_header_of_an_unknown_proxy_is_ignored_with_one_warning(ask, reactor, shared_dsn, warnings, server):
+    """The warning names the setting for trusted proxies."""
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_TRUSTED_PROXIES": ""})
     try:
         statuses = await tries(ask, 11, lambda n: {"X-Forwarded-For": new_address()}, port=running.port)
@@ -124,15 +124,15 @@ async def test_an_unknown_proxy_is_not_believed_and_warned_of_once(ask, reactor,
     assert warning["peer"] == "127.0.0.1"
 
 
-def test_an_address_is_at_most_so_long():
-    """A zone may be long, though not endless: what is longer than 128 characters is no address."""
+def test_address_has_at_most_128_characters():
+    """A zone may be long, but not endless."""
     zone = "z" * (ADDRESS_MAX - len("fe80::1%"))
     assert parse_address(f" fe80::1%{zone}") == ip_address("fe80::1")
     assert parse_address(f"fe80::1%{zone}z") is None
 
 
-def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
-    """However many addresses there are, and however long what a client sends, this stays small."""
+def test_remembered_clients_are_bounded():
+    """The number of addresses and the length of headers don't matter."""
     clients = CallerResolver(PROXIES)
     long = "9" * ADDRESS_MAX
     assert clients.resolve("10.0.0.1", ("192.0.2.1", long)) == ("10.0.0.1", "10.0.0.1", False)
@@ -149,13 +149,13 @@ def test_only_so_many_clients_are_remembered_and_none_with_much_to_say():
     ("peer", "forwarded", "forged"),
     [("203.0.113.1", ("192.0.2.1",), True), ("203.0.113.1", (), False), ("10.0.0.1", ("192.0.2.1",), False)],
 )
-def test_who_may_not_send_the_header_is_known(peer, forwarded, forged):
-    """So that it can be told to whoever runs the service."""
+def test_forwarded_header_of_an_untrusted_peer_is_reported(peer, forwarded, forged):
+    """Operators learn of it by a warning."""
     assert CallerResolver(PROXIES).resolve(peer, forwarded).forged == forged
 
 
-def test_a_unix_socket_is_always_a_trusted_proxy(bench, warnings):
-    """Its header is believed; without one, all who come that way count as one."""
+def test_unix_socket_is_always_a_trusted_proxy(bench, warnings):
+    """Clients that come without its header count as one."""
     for header, name, bucket_name in [
         (b"", "unix", "unix"),
         (b"X-Forwarded-For: 198.51.100.1\r\n", "198.51.100.1", "198.51.100.1"),
@@ -166,8 +166,8 @@ def test_a_unix_socket_is_always_a_trusted_proxy(bench, warnings):
         assert not warnings
 
 
-async def test_a_unix_socket_serves_and_refuses(reactor, tmp_path):
-    """What holds for TCP holds for the socket that a proxy on the same machine uses."""
+async def test_unix_socket_serves_and_refuses(reactor, tmp_path):
+    """A proxy on the same machine may use the socket instead of TCP."""
     bench = Bench()
     port = reactor.listenUNIX(str(tmp_path / "s"), bench.site)
     wire = await connectProtocol(UNIXClientEndpoint(reactor, str(tmp_path / "s")), Wire())

@@ -1,4 +1,4 @@
-"""Which browser clients may read answers, and preflights (docs/protocol.md "Common to all routes")."""
+"""CORS: browser clients that may read answers, and preflights (docs/protocol.md "Common to all routes")."""
 
 import pytest
 from twisted.logger import formatEvent
@@ -12,8 +12,8 @@ EXPOSED = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition, Sus
 
 
 @pytest.mark.parametrize("name", sorted(ANSWERS.keys() - {"malformed"}))
-async def test_an_allowed_origin_may_read_every_answer(talk, cors, name):
-    """A configured origin is named in errors and refusals too; another one gets nothing; both vary."""
+async def test_allowed_origin_may_read_every_answer(talk, cors, name):
+    """A configured origin is named in errors and refusals too; another one never. Both answers vary by origin."""
     first, rest = ANSWERS[name].split(b"\r\n", 1)
     for origin in (ORIGIN, "https://evil.example", ORIGIN.upper(), "null", "\xff"):
         field = f"\r\nOrigin: {origin}\r\n".encode("latin-1")
@@ -27,8 +27,8 @@ async def test_an_allowed_origin_may_read_every_answer(talk, cors, name):
         assert answer.headers["vary"] == "Origin"
 
 
-def test_an_allowed_origin_may_read_a_timeout():
-    """Also of a request that never ended."""
+def test_allowed_origin_may_read_a_timeout():
+    """The request never ended."""
     bench = Bench(cors_origins=frozenset([ORIGIN]))
     channel, transport = bench.connect(f"GET / HTTP/1.1\r\nHost: a\r\nOrigin: {ORIGIN}\r\nX: y\r\n".encode())
     bench.clock.advance(10)
@@ -40,8 +40,8 @@ def test_an_allowed_origin_may_read_a_timeout():
 @pytest.mark.parametrize(
     ("path", "methods"), [("/api/me", "GET, HEAD"), ("/api/account", "DELETE"), ("/api/auth/login", "POST")]
 )
-async def test_a_preflight_needs_neither_token_nor_patience(ask, cors, path, methods):
-    """A known path answers any number of preflights with its methods."""
+async def test_preflight_needs_no_token_and_has_no_rate_limit(ask, cors, path, methods):
+    """The answer has the methods of the path."""
     address = new_address()
     for _ in range(12):
         answer = await ask(
@@ -69,8 +69,8 @@ async def test_a_preflight_needs_neither_token_nor_patience(ask, cors, path, met
         ("/health", {"Origin": ORIGIN}, 405),
     ],
 )
-async def test_what_is_no_preflight_is_refused_like_anything_else(ask, cors, path, headers, status):
-    """An unknown path, an unlisted origin, or OPTIONS that asks for nothing."""
+async def test_invalid_preflight_is_refused_like_other_requests(ask, cors, path, headers, status):
+    """The path is unknown, the origin unlisted, or OPTIONS asks for nothing."""
     answer = await ask("OPTIONS", path, headers, port=cors.port)
     assert answer.status == status
     assert "access-control-allow-methods" not in answer.headers
@@ -81,8 +81,8 @@ def origin_warnings(warnings):
 
 
 @pytest.mark.parametrize("configured", [[], [ORIGIN]], ids=["none listed", "another listed"])
-def test_an_unlisted_origin_is_named_once_a_minute(warnings, configured):
-    """Whether it asks for a preflight or just sends; a flood of origins makes no flood of lines."""
+def test_unlisted_origin_is_logged_once_a_minute(warnings, configured):
+    """Preflights and other requests share the limit, and many origins don't make many lines."""
     bench = Bench(cors_origins=frozenset(configured))
     for seconds in (0, 0, 59.9, 0.1, 30):
         bench.clock.advance(seconds)
@@ -103,8 +103,8 @@ def test_an_unlisted_origin_is_named_once_a_minute(warnings, configured):
     ],
     ids=["listed", "none", "the service itself"],
 )
-def test_no_other_origin_is_named(warnings, lines):
-    """A listed one, no one, or the service's own, from whose page requests come as well."""
+def test_allowed_origins_are_not_logged(warnings, lines):
+    """The origin is listed, absent, or the service's own: its pages send requests too."""
     bench = Bench(cors_origins=frozenset([ORIGIN]))
     channel, transport = bench.connect(f"GET /now HTTP/1.1\r\n{lines}\r\n\r\n".encode())
     assert transport.value().startswith(b"HTTP/1.1 200 ")
@@ -112,8 +112,8 @@ def test_no_other_origin_is_named(warnings, lines):
     bench.disconnect(channel)
 
 
-def test_an_origin_in_the_log_is_short_and_plain(warnings):
-    """At most 128 characters of it, escaped, whatever a client sends."""
+def test_logged_origin_is_short_and_escaped(warnings):
+    """The log has at most 128 characters of it."""
     bench = Bench()
     origin = b"http://\xe9\xff{x}\t" + b"x" * 1000
     channel, _ = bench.connect(b"GET /now HTTP/1.1\r\nHost: a\r\nOrigin: " + origin + b"\r\n\r\n")

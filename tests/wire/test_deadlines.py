@@ -1,4 +1,4 @@
-"""Deadlines, on a clock of the test's own: for headers, bodies, idle connections (docs/security.md "Bounds")."""
+"""Deadlines for headers, bodies and idle connections, on a test clock (docs/security.md "Bounds")."""
 
 import pytest
 
@@ -17,8 +17,8 @@ from tests.wire.sockets import parse
     ],
 )
 @pytest.mark.parametrize("before", [b"", HEALTH, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"])
-def test_deadlines_do_not_move(bench, before, beginning, seconds):
-    """A header has 10 s and a body 30 s; neither the bytes that trickle in nor pipelining extend that."""
+def test_deadlines_are_not_extended(bench, before, beginning, seconds):
+    """A header has 10 s and a body 30 s; neither slow bytes nor pipelining extend that."""
     channel, transport = bench.connect(before + beginning)
     sent = transport.value()
     for _ in range(seconds - 1):
@@ -34,8 +34,8 @@ def test_deadlines_do_not_move(bench, before, beginning, seconds):
     assert transport.closing == "abort"
 
 
-def test_a_body_has_its_time_from_the_end_of_the_header(bench):
-    """9 s for the header and 29 s for the body are in time."""
+def test_time_of_a_body_begins_at_the_end_of_the_header(bench):
+    """A header of 9 s and a body of 29 s are in time."""
     channel, transport = bench.connect(b"POST / HTTP/1.1\r\nHost: a\r\n")
     bench.clock.advance(9)
     channel.dataReceived(b"Content-Length: 1\r\n\r\n")
@@ -44,8 +44,8 @@ def test_a_body_has_its_time_from_the_end_of_the_header(bench):
     assert [answer.body for answer in parse(transport.value())] == [b"1"]
 
 
-def test_a_silent_connection_is_closed(bench):
-    """One that has sent nothing is closed after 10 s, without an answer to a request that was never made."""
+def test_silent_connection_is_closed(bench):
+    """After 10 s without a byte, the connection is closed without an answer."""
     _, transport = bench.connect()
     bench.clock.advance(9.9)
     assert not transport.closing
@@ -56,8 +56,8 @@ def test_a_silent_connection_is_closed(bench):
 @pytest.mark.parametrize(
     "before", [HEALTH, HEALTH + HEALTH, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"]
 )
-def test_an_idle_connection_is_kept_for_a_minute(bench, before):
-    """Keep-alive ends after 60 s, and each answer begins it anew."""
+def test_idle_connection_is_kept_for_a_minute(bench, before):
+    """Keep-alive ends 60 s after the last answer."""
     channel, transport = bench.connect(before)
     bench.clock.advance(59)
     channel.dataReceived(HEALTH)
@@ -68,8 +68,8 @@ def test_an_idle_connection_is_kept_for_a_minute(bench, before):
     assert (transport.value(), transport.closing) == (sent, "close")
 
 
-def test_a_handler_takes_its_own_time(bench):
-    """No deadline of the wire runs while a request is handled; the next one's begins when it is done."""
+def test_handler_has_no_deadline_on_the_wire(bench):
+    """The next request's deadline begins when the handler is done."""
     channel, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /n")
     bench.clock.advance(100)
     assert (transport.value(), transport.closing) == (b"", None)

@@ -1,4 +1,4 @@
-"""What happens to connections when the service stops."""
+"""Connections while the service stops."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.wire.sockets import parse, post, turn
 
 
 def begin_to_drain(bench):
-    """As a service does that stops."""
+    """Begin to drain, as a stopping service does."""
     bench.connections.announce_end()
     return defer.Deferred.fromCoroutine(bench.connections.drain(10))
 
@@ -29,8 +29,8 @@ def begin_to_drain(bench):
         (b"POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx", b"x"),
     ],
 )
-def test_what_has_begun_is_answered_and_is_the_last(bench, beginning, rest):
-    """A drain waits for every request of which a byte has come, and then closes its connection."""
+def test_begun_request_is_the_last_that_is_answered(bench, beginning, rest):
+    """A drain waits for every request of which a byte has arrived, and then closes its connection."""
     channel, transport = bench.connect(beginning)
     drained = begin_to_drain(bench)
     assert not transport.closing
@@ -44,8 +44,8 @@ def test_what_has_begun_is_answered_and_is_the_last(bench, beginning, rest):
     assert drained.called
 
 
-def test_an_idle_connection_is_closed_soon(bench):
-    """A drain closes what has sent nothing, before or since its last answer, when that had time to arrive."""
+def test_idle_connection_is_closed_soon(bench):
+    """A request already on its way gets a moment to arrive."""
     connections = [bench.connect(), bench.connect(HEALTH)]
     drained = begin_to_drain(bench)
     assert [transport.closing for _, transport in connections] == [None, None]
@@ -57,8 +57,8 @@ def test_an_idle_connection_is_closed_soon(bench):
     assert drained.called
 
 
-def test_a_request_that_was_on_its_way_is_answered(bench):
-    """What arrives on an idle connection as the service begins to stop is the last that is answered there."""
+def test_request_that_was_on_its_way_is_answered(bench):
+    """A request that arrives on an idle connection as the drain begins is the last there."""
     channel, transport = bench.connect(HEALTH)
     drained = begin_to_drain(bench)
     channel.dataReceived(HEALTH)
@@ -68,8 +68,8 @@ def test_a_request_that_was_on_its_way_is_answered(bench):
     assert drained.called
 
 
-def test_a_drain_has_a_bound(bench, warnings):
-    """What has not ended in time is cut, and said so."""
+def test_drain_has_a_time_limit(bench, warnings):
+    """Connections that haven't ended in time are cut, and the log has their number."""
     _, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
     drained = begin_to_drain(bench)
     bench.clock.pump([GRACE_SECONDS, 9.9 - GRACE_SECONDS])
@@ -80,8 +80,8 @@ def test_a_drain_has_a_bound(bench, warnings):
     assert [event["count"] for event in warnings] == [1]
 
 
-async def test_a_stopping_service_finishes_what_it_has_begun(reactor, connect, shared_dsn, server):
-    """A running request ends whole, an idle connection is closed, a new one is refused."""
+async def test_stopping_service_finishes_running_requests(reactor, connect, shared_dsn, server):
+    """A running request ends normally, an idle connection is closed, and a new one is refused."""
     running = await start(reactor, shared_dsn, bcrypt_cost=10)
     idle, busy = await connect(running.port), await connect(running.port)
     idle.send(HEALTH)

@@ -1,4 +1,4 @@
-"""Replies leave at the end of the turn in which they were written, and the reactor watches only who is full."""
+"""Replies are sent at the end of the turn in which they were written, and the reactor watches only full sockets."""
 
 from twisted.internet import tcp
 from twisted.internet.error import ConnectionLost
@@ -21,7 +21,7 @@ class Reactor(Clock):
 
 
 class Socket(tcp.Server):
-    """A transport whose socket takes `room` bytes."""
+    """A transport whose socket accepts `room` bytes."""
 
     def __init__(self, room=100, result=None):
         self.room, self.result = room, result
@@ -49,8 +49,8 @@ def adopted(*sockets):
     return reactor, turns
 
 
-def test_what_is_written_in_a_turn_leaves_together_at_its_end():
-    """One call for all connections, and none without anything to send."""
+def test_replies_of_a_turn_are_sent_together_at_its_end():
+    """One call serves all connections, and none is made without bytes to send."""
     one, other = Socket(), Socket()
     reactor, _ = adopted(one, other)
     one.write(b"a")
@@ -64,8 +64,8 @@ def test_what_is_written_in_a_turn_leaves_together_at_its_end():
     assert one.sent == b"abd"
 
 
-def test_the_reactor_watches_a_socket_that_is_full():
-    """Until it has taken the rest, as Twisted does."""
+def test_reactor_watches_a_full_socket():
+    """The socket is watched until it has taken the rest, as in Twisted."""
     socket = Socket(room=2)
     reactor, _ = adopted(socket)
     socket.write(b"abc")
@@ -73,8 +73,8 @@ def test_the_reactor_watches_a_socket_that_is_full():
     assert (socket.sent, reactor.watched) == (b"ab", [socket])
 
 
-def test_a_connection_that_is_lost_meanwhile_is_left_alone():
-    """Whether its channel has said so, or another one of the same turn has closed it."""
+def test_connection_lost_in_the_turn_is_skipped():
+    """Its own channel has reported the loss, or another one of the turn has closed it."""
     said, cut, whole = Socket(), Socket(), Socket()
     reactor, turns = adopted(said, cut, whole)
     for socket in (said, cut, whole):
@@ -87,8 +87,8 @@ def test_a_connection_that_is_lost_meanwhile_is_left_alone():
     assert "startWriting" not in vars(said)
 
 
-def test_a_connection_that_can_not_be_written_to_is_lost_and_the_others_are_served(warnings, no_lost_failures):
-    """Whether the socket says so or sending fails."""
+def test_failed_write_loses_only_its_connection(warnings, no_lost_failures):
+    """The socket reports the failure, or sending raises an error."""
     gone, broken, whole = Socket(result=ConnectionLost()), Socket(result=LookupError("a bug")), Socket()
     reactor, _ = adopted(gone, broken, whole)
     for socket in (gone, broken, whole):
@@ -101,8 +101,8 @@ def test_a_connection_that_can_not_be_written_to_is_lost_and_the_others_are_serv
     no_lost_failures.clear()
 
 
-def test_other_transports_are_left_alone():
-    """Those under TLS, and those of reactors that close connections otherwise."""
+def test_other_transports_are_unchanged():
+    """Transports with TLS, and those of other reactors, close connections differently."""
     transport = StringTransport()
     adopted(transport)
     assert "startWriting" not in vars(transport)

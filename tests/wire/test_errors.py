@@ -1,4 +1,4 @@
-"""What is not there, not allowed, or broken inside (docs/protocol.md "Common to all routes")."""
+"""Errors: unknown paths, wrong methods and internal failures (docs/protocol.md "Common to all routes")."""
 
 import pytest
 
@@ -13,15 +13,15 @@ from tests.wire.sockets import parse
         "/HEALTH", "/health;a=b", "/api/auth/nope", "*", "http://a//health", "http://a//", "//",
     ],
 )  # fmt: skip
-async def test_an_unknown_path_is_not_found(ask, path):
-    """What is not spelled exactly like a path of ours is unknown, whatever the method."""
+async def test_unknown_path_is_not_found(ask, path):
+    """A path must be spelled exactly, whatever the method is."""
     for method in ("GET", "POST", "OPTIONS", "DELETE", "get"):
         answer = await ask(method, path)
         assert (method, answer.status, answer.error) == (method, 404, "not found")
 
 
-async def test_an_empty_path_is_the_root(ask):
-    """As RFC 9110 §4.2.3 has it, where the request target is a whole URI."""
+async def test_empty_path_is_the_root(ask):
+    """RFC 9110 §4.2.3 allows it where the request target is a whole URI."""
     assert (await ask("GET", "http://a")).status == (await ask("GET", "/")).status == 200
     assert (await ask("POST", "http://a?x")).headers["allow"] == "GET, HEAD"
 
@@ -38,15 +38,15 @@ async def test_an_empty_path_is_the_root(ask):
         ("X!#$%&'*+-.^_`|~1", "/health", "GET, HEAD"),
     ],
 )
-async def test_a_method_that_a_path_does_not_have_is_not_allowed(ask, method, path, allow):
-    """A known path with another method, case included, answers 405 and names its methods."""
+async def test_wrong_method_gets_405(ask, method, path, allow):
+    """The method may differ only in case. The answer lists the methods of the path."""
     answer = await ask(method, path)
     assert (answer.status, answer.headers["allow"]) == (405, allow)
     assert method == "HEAD" or answer.error == "method not allowed"
 
 
-async def test_what_breaks_inside_is_told_to_nobody(bench, warnings, no_lost_failures):
-    """An answer that fails as a whole is a 500 without details, and a failure in the log."""
+async def test_internal_failure_is_a_500_without_details(bench, warnings, no_lost_failures):
+    """The log has the failure."""
     _, transport = bench.connect(b"GET /broken HTTP/1.1\r\nHost: a\r\n\r\n")
     (answer,) = parse(transport.value())
     assert (answer.status, answer.error) == (500, "internal server error")

@@ -17,7 +17,7 @@ LATER = b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 def converse(port, data):
-    """Send all of it, close the sending side, and read until the other side closes."""
+    """Send bytes, close the sending side, and read until the other side closes."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -26,7 +26,7 @@ def converse(port, data):
 
 @pytest.fixture(params=["tcp", "unix"])
 def port(request, reactor, bench, place):
-    """A port of a bench, and a function that connects to it with a blocking socket."""
+    """The port of a bench, and a function that connects to it with a blocking socket."""
     if request.param == "unix":
         path = str(place / "socket")
         port = reactor.listenUNIX(path, bench.site)
@@ -47,7 +47,7 @@ def port(request, reactor, bench, place):
 
 
 async def until(condition):
-    """Let the reactor run until something is so."""
+    """Let the reactor run until a condition is true."""
     while not condition():
         await turn()
 
@@ -57,21 +57,21 @@ def is_probing(channel):
 
 
 async def probe(bench):
-    """Let half a second pass once the service has met the end of the input; false if the connection is gone by then."""
+    """Advance half a second after the end of the input; return whether the connection is still open."""
     await until(lambda: not bench.connections.open or is_probing(*bench.connections.open))
     bench.clock.advance(PROBE_SECONDS)
-    for _ in range(3):  # for what is sent to go out
+    for _ in range(3):  # let the bytes go out
         await turn()
     return bool(bench.connections.open)
 
 
 def received(client):
-    """What a client is sent until the connection ends."""
+    """Return the bytes that a client receives until the connection ends."""
     return deferToThread(lambda: b"".join(iter(lambda: client.recv(65536), b"")))
 
 
-async def test_a_whole_request_is_answered_after_the_end_of_the_input(server):
-    """Whether its answer is there at once, needs the database or a password's hash; the connection then ends."""
+async def test_whole_request_is_answered_after_the_end_of_the_input(server):
+    """Its answer may be ready immediately, or need the database or a password's hash. Then the connection ends."""
     player = await server.player()
     body = json.dumps({"username": "bob", "password": PASSWORD}).encode()
     requests = [
@@ -86,16 +86,16 @@ async def test_a_whole_request_is_answered_after_the_end_of_the_input(server):
         assert [answer.status for answer in answers if answer.status != 100] == [200]
 
 
-async def test_all_whole_requests_are_answered_and_half_ones_are_not(server):
-    """Pipelined requests before the end are all answered, in any number; what is cut off is dropped."""
+async def test_only_whole_requests_are_answered(server):
+    """All pipelined requests before the end are answered; a part of a request is dropped."""
     for count in (3, 100):
         for rest in (b"", HEALTH[:20], HEALTH[:-2], b"POST /nope HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx"):
             answers = parse(await deferToThread(converse, server.port, HEALTH * count + rest))
             assert [answer.status for answer in answers] == [200] * count
 
 
-async def test_the_last_answer_says_that_it_is_the_last(bench, port):
-    """A client that sends no more is told that the connection closes."""
+async def test_last_answer_has_connection_close(bench, port):
+    """The client sends no more, so the connection closes."""
     with closing(port()) as client:
         client.sendall(LATER)
         await until(lambda: bench.pages.waiting)
@@ -108,8 +108,8 @@ async def test_the_last_answer_says_that_it_is_the_last(bench, port):
 
 
 @pytest.mark.parametrize(("version", "expected"), [(b"HTTP/1.1", [100, 200]), (b"HTTP/1.0", [200])])
-async def test_a_slow_answer_is_announced(bench, port, version, expected):
-    """After half a second comes one 100 Continue, however long it takes; HTTP/1.0 knows no interim responses."""
+async def test_slow_answer_is_announced_once(bench, port, version, expected):
+    """One 100 Continue comes after half a second. HTTP/1.0 has no interim responses."""
     with closing(port()) as client:
         client.sendall(LATER.replace(b"HTTP/1.1", version))
         client.shutdown(socket.SHUT_WR)
@@ -120,8 +120,8 @@ async def test_a_slow_answer_is_announced(bench, port, version, expected):
         assert [answer.status for answer in parse(await received(client))] == expected
 
 
-async def test_a_client_that_hangs_up_cancels_its_request(bench, port):
-    """An end of input behind which nobody is left is found out within a second; nothing is sent in the end."""
+async def test_hang_up_cancels_the_request(bench, port):
+    """The service finds out within a second, and sends no answer."""
     client = port()
     client.sendall(LATER)
     await until(lambda: bench.pages.waiting)
@@ -135,14 +135,14 @@ async def test_a_client_that_hangs_up_cancels_its_request(bench, port):
     assert (request.code, bench.connections.open) == (499, set())
 
 
-async def test_a_reset_cancels_at_once(bench, port):
-    """A connection that is aborted needs no probe."""
+async def test_reset_cancels_immediately(bench, port):
+    """An aborted connection needs no probe."""
     client = port()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.sendall(LATER)
     await until(lambda: bench.pages.waiting)
     client.close()
-    if client.family == socket.AF_UNIX:  # which knows no reset
+    if client.family == socket.AF_UNIX:  # Unix sockets have no reset
         await probe(bench)
     await until(lambda: not bench.connections.open)
 
@@ -150,8 +150,8 @@ async def test_a_reset_cancels_at_once(bench, port):
 @pytest.mark.parametrize(
     "beginning", [b"", HEALTH[:20], HEALTH.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\nx")]
 )
-async def test_a_connection_without_a_whole_request_ends_with_its_input(bench, port, beginning):
-    """Nothing is waited for that can't come any more."""
+async def test_connection_without_a_whole_request_ends_with_its_input(bench, port, beginning):
+    """The rest of the request can't arrive any more."""
     with closing(port()) as client:
         client.sendall(beginning)
         await until(lambda: bench.connections.open)
@@ -161,7 +161,7 @@ async def test_a_connection_without_a_whole_request_ends_with_its_input(bench, p
 
 
 def test_no_probe_follows_the_last_answer(bench):
-    """While it is on its way to a client that has closed its sending side, there is no request left to announce."""
+    """While the answer is sent to a half-closed client, no request is left to announce."""
     channel, transport = bench.connect(LATER)
     channel.readConnectionLost()
     bench.pages.answer()
@@ -171,8 +171,8 @@ def test_no_probe_follows_the_last_answer(bench):
     bench.disconnect(channel)
 
 
-async def test_a_half_closed_client_must_read(bench, port):
-    """It is cut 30 s after it has stopped reading, as any other."""
+async def test_half_closed_client_must_read(bench, port):
+    """A client that stops reading is cut off after 30 s, like any other."""
     bench.pages.big = b"x" * 20_000_000
     with closing(port()) as client:
         client.sendall(LATER.replace(b"later", b"big"))
@@ -184,8 +184,8 @@ async def test_a_half_closed_client_must_read(bench, port):
         await until(lambda: not bench.connections.open)
 
 
-async def test_a_refusal_and_the_end_of_the_input_end_the_connection(bench, port):
-    """When both sides have closed their sending side, nothing lingers."""
+async def test_refusal_and_end_of_the_input_end_the_connection(bench, port):
+    """No connection lingers once both sides have closed their sending side."""
     with closing(port()) as client:
         client.sendall(b"nonsense\r\n\r\n")
         assert [answer.status for answer in parse(await received(client))] == [400]
@@ -194,6 +194,6 @@ async def test_a_refusal_and_the_end_of_the_input_end_the_connection(bench, port
         await until(lambda: not bench.connections.open)
 
 
-def test_the_interim_response_is_one():
-    """It is well-formed, and has a status that clients skip."""
+def test_interim_response_is_valid():
+    """Clients skip its status."""
     assert [answer.status for answer in parse(INTERIM)] == [100]

@@ -1,4 +1,4 @@
-"""Heads that are read at once, and those that Twisted reads line by line, come to the same."""
+"""Heads read in one go, and heads that Twisted reads line by line, have the same results."""
 
 import re
 from unittest.mock import patch
@@ -64,7 +64,7 @@ CORPUS = st.sampled_from(
 
 @st.composite
 def damaged(draw):
-    """A request of the corpus with some bytes replaced, taken away or added."""
+    """Generate a request of the corpus with some bytes replaced, removed or added."""
     data = draw(CORPUS | HEADS)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
@@ -78,26 +78,26 @@ def damaged(draw):
 
 @st.composite
 def conversations(draw):
-    """What a client sends in one go, again and again: requests, cut anywhere."""
+    """Generate the bytes of several requests, cut anywhere."""
     data = b"".join(draw(st.lists(CORPUS | HEADS | damaged(), min_size=1, max_size=4)))
     cuts = draw(st.just([]) | st.lists(st.integers(0, len(data)), max_size=5).map(sorted))
     return [data[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
 def decline_large(request, size):
-    """What an app does with some bodies."""
+    """Return an app's refusal of some bodies."""
     if size != 0 and request.target == b"/unwanted":
         raise BadRequest("bad_request", "unwanted")
     return admit(request, size)
 
 
 def state(channel):
-    """What a channel knows; what a refused one has yet to read is of no meaning."""
+    """Return the state of a channel; the unread bytes of a refused one don't matter."""
     return [getattr(channel, name) for name in STATE if not (channel._refused and name == "_buffer")]
 
 
 def talk(pieces):
-    """All that there is to be seen of a conversation, from outside and from inside."""
+    """Return everything that is visible of a conversation, from outside and from inside."""
     bench = Bench(admit=decline_large, cors_origins=frozenset(["https://a"]))
     seen = []
 
@@ -135,15 +135,15 @@ def talk(pieces):
 @example([GET + b"X: y\r\n" * (MAX_HEADERS - 1) + b"\r\n" + HEALTH])
 @example([GET + b"X: y\r\n" * MAX_HEADERS + b"\r\n" + HEALTH])
 @example([FIVE, b"hello" + HEALTH])
-def test_a_head_that_is_read_at_once_is_read_as_line_by_line(pieces):
-    """Replies, what handlers see, deadlines and what is kept of the rest are the same, however requests arrive."""
+def test_head_read_in_one_go_equals_one_read_line_by_line(pieces):
+    """Replies, requests, deadlines and the remaining bytes are the same, however requests arrive."""
     quick = talk(pieces)
     with patch.object(module, "read_head", lambda data: None):
         assert talk(pieces) == quick
 
 
-def test_ordinary_heads_are_read_at_once():
-    """Nothing else would notice if none were, or if one over a ceiling were."""
+def test_ordinary_heads_are_read_in_one_go():
+    """Other tests wouldn't notice if no head were, or one over a limit."""
     long = b"X: " + b"y" * (MAX_HEADER_BYTES - len(GET) - 7) + b"\r\n\r\n"
     for data in (HEALTH, HEALTH + b"rest", GET + b"X: y\r\n" * (MAX_HEADERS - 1) + b"\r\n", GET + long):
         assert read_head(data).end == data.index(b"\r\n\r\n") + 4

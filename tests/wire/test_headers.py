@@ -8,8 +8,8 @@ from tests.wire.cases import ANSWERS, LAST
 
 
 @pytest.mark.parametrize("path", ["/health", "/api/me", "/api/openapi.json", "/nope", "/api/auth/login"])
-async def test_head_is_get_without_a_body(ask, path):
-    """HEAD has GET's status and headers, Content-Length included."""
+async def test_head_returns_the_headers_of_get(ask, path):
+    """Content-Length is the same too."""
     headers = {"X-Request-Id": "same", "X-Forwarded-For": new_address()}
     get, head = await ask("GET", path, headers), await ask("HEAD", path, headers)
     del get.headers["date"], head.headers["date"]
@@ -19,7 +19,7 @@ async def test_head_is_get_without_a_body(ask, path):
 
 @pytest.mark.parametrize("request_bytes", ANSWERS.values(), ids=ANSWERS.keys())
 async def test_every_answer_has_the_same_headers(talk, request_bytes):
-    """Server without a version, nosniff, a request id, a date, and no word of CORS where it is not set up."""
+    """Every answer has Server without a version, nosniff, a request id and a date. CORS headers need a setting."""
     answer, *_ = await talk(request_bytes + LAST)
     assert answer.headers["server"] == "solisync"
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -29,16 +29,16 @@ async def test_every_answer_has_the_same_headers(talk, request_bytes):
 
 
 @pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
-async def test_a_sane_request_id_is_kept(ask, given):
-    """A proxy's X-Request-Id comes back, on errors and refusals too."""
+async def test_valid_request_id_is_kept(ask, given):
+    """A proxy's X-Request-Id comes back, even with errors and refusals."""
     for path, length in (("/health", 0), ("/nope", 0), ("/health", MAX_BODY + 1)):
         answer = await ask("GET", path, {"X-Request-Id": given, "Content-Length": length})
         assert answer.headers["x-request-id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "a/b", "\xe9", "\xff\xfe", "a\r\nX-Request-Id: b"])
-async def test_another_request_id_is_replaced(ask, given):
-    """What could confuse a log is replaced by an id of our own, and so are two."""
+async def test_invalid_request_id_is_replaced(ask, given):
+    """An id that could confuse a log, or two ids, are replaced."""
     answer = await ask("GET", "/health", {"X-Request-Id": given})
     assert len(answer.headers["x-request-id"]) == 32
 
@@ -56,8 +56,8 @@ async def test_another_request_id_is_replaced(ask, given):
         ("DELETE", "/api/account", b"", 401),
     ],
 )
-async def test_no_cache_keeps_what_is_private(ask, server, method, path, body, status):
-    """Everything authenticated or under /api/auth says no-store, errors included."""
+async def test_private_answers_are_not_cached(ask, server, method, path, body, status):
+    """Everything authenticated or under /api/auth has no-store, even errors."""
     answer = await ask(method, path, {"X-Forwarded-For": new_address()}, body)
     assert (answer.status, answer.headers["cache-control"]) == (status, "no-store")
 
@@ -76,8 +76,8 @@ async def test_no_cache_keeps_what_is_private(ask, server, method, path, body, s
         ("bearer a.b.c", True),
     ],
 )
-async def test_a_refused_token_is_told_from_none(ask, path, header, refused):
-    """Whatever bytes the header holds, it is a 401, which says where there was a token that this route looks at."""
+async def test_refused_token_is_distinguished_from_none(ask, path, header, refused):
+    """Any bytes return 401, with the reason if the route looks at the token."""
     method, body = ("GET", b"") if path == "/api/me" else ("POST", b'{"refresh_token": "x"}')
     answer = await ask(method, path, {"Authorization": header, "X-Forwarded-For": new_address()}, body)
     assert (answer.status, answer.error) == (401, "unauthorized")

@@ -1,4 +1,4 @@
-"""Large bodies, which each account sends within a budget (docs/security.md "Bounds")."""
+"""The budget of large bodies that each account may send (docs/security.md "Bounds")."""
 
 import pytest
 from twisted.internet.task import deferLater
@@ -17,27 +17,27 @@ BURST = BURST_BYTES // MAX_BODY
 
 
 def image(size):
-    """A body of so many bytes that is cheap to read."""
+    """Return a body of so many bytes that is cheap to read."""
     return IMAGES["png"].ljust(size, b"x")
 
 
 def refusals(server, limit):
-    """How many requests this limit has refused."""
+    """Return how many requests this limit has refused."""
     counted = server.service.parts.metrics.registry.get_sample_value
     return counted("solisync_rate_limit_refusals_total", {"limit": limit}) or 0
 
 
 async def send(server, player, size):
-    """The answer to a valid body of so many bytes."""
+    """Return the answer to a valid body of so many bytes."""
     headers = {"Content-Type": "image/png"}
     return await server.ask("PUT", "/api/me/avatar", headers, image(size), bearer=player.tokens.access_token)
 
 
-async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(server):
-    """More get 429 with Retry-After, from whatever address; small ones and those of others pass as ever."""
+async def test_account_sends_twenty_large_bodies_before_it_is_slowed_down(server):
+    """More get 429 with Retry-After from any address. Small bodies and other accounts' bodies still pass."""
     ann, bob = await server.player("ann"), await server.player("bob")
     answers = [await send(server, ann, MAX_BODY) for _ in range(BURST)]
-    while answers[-1].status == 200 and len(answers) < 20 * BURST:  # two more in each second that this takes
+    while answers[-1].status == 200 and len(answers) < 20 * BURST:  # the budget grows by two in each second
         answers.append(await send(server, ann, MAX_BODY))
     refused = answers.pop()
     assert {answer.status for answer in answers} == {200}
@@ -46,8 +46,8 @@ async def test_an_account_sends_twenty_large_bodies_and_is_then_slowed_down(serv
     assert (await send(server, bob, MAX_BODY)).status == 200
 
 
-async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
-    """Its size is not known when it becomes large; a small one is free. After a 429 the connection goes on."""
+async def test_chunked_body_is_charged_as_the_largest(server, connect):
+    """Its size is unknown when it becomes large; a small one is free. After a 429 the connection continues."""
     ann = await server.player("ann")
     wire = await connect(server.port)
     token = ann.tokens.access_token
@@ -64,10 +64,11 @@ async def test_a_chunked_body_is_charged_as_the_largest(server, connect):
         assert statuses[-1] == (429 if size > LARGE_BYTES else 200)
 
 
-async def test_a_small_push_onto_large_progress_costs_as_much_as_a_large_one(server, monkeypatch):
-    """The larger of both is charged, once; then 429 with Retry-After, nothing is stored, and pull answers as ever.
+async def test_small_push_onto_large_progress_is_charged_for_the_progress(server, monkeypatch):
+    """The larger of both is charged once.
 
-    The refusal counts as one of this budget, and not as one of writes that wait for each other too.
+    Then 429 comes with Retry-After, nothing is stored, and pull still works. The refusal counts for this budget
+    alone, not also for writes that wait for each other.
     """
     monkeypatch.setattr(large_bodies, "BYTES_PER_SECOND", 1)
     before = [refusals(server, name) for name in (LargeBodies.name, OneAtATime.name)]
@@ -91,8 +92,8 @@ async def test_a_small_push_onto_large_progress_costs_as_much_as_a_large_one(ser
     assert (await send(server, ann, LARGE_BYTES)).status == 200
 
 
-async def test_what_is_not_read_costs_no_budget(server):
-    """Large bodies without a valid token, or where there is nothing, are answered as ever, however many."""
+async def test_unread_body_is_not_charged(server):
+    """Large bodies without a valid token, or for unknown paths, get the usual answers, however many there are."""
     for method, path, status in (("POST", "/api/sync/push", 401), ("POST", "/nope", 404)):
         answers = [await server.ask(method, path, body=image(MAX_BODY), address="10.9.8.7") for _ in range(BURST + 5)]
         assert {answer.status for answer in answers} == {status}
@@ -102,10 +103,10 @@ LENGTH, CHUNKED = "Content-Length: 200000", "Transfer-Encoding: chunked"
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "to be asked for"])
-async def test_a_large_body_of_somebody_who_is_kept_out_is_not_kept(server, connect, reactor, known):
-    """Of a suspended and of a cut-off player it is dropped as it arrives, even if the database has to be asked first.
+async def test_large_body_of_a_refused_player_is_dropped(server, connect, reactor, known):
+    """A suspended or cut-off player's body is dropped as it arrives, even while the database is asked.
 
-    The answer comes after the body; of other players the body is kept.
+    The answer comes after the body; other players' bodies are kept.
     """
     half, site = image(100_000), server.service.site
     ann, bob, cyd = [await server.player(name) for name in ("ann", "bob", "cyd")]

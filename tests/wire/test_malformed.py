@@ -1,4 +1,4 @@
-"""What RFC 9112 calls invalid ends its connection; what is only unusual works."""
+"""Requests that RFC 9112 calls invalid end their connection; unusual ones work."""
 
 import pytest
 from twisted.internet import defer
@@ -9,8 +9,8 @@ from tests.wire.sockets import parse
 
 
 @pytest.mark.parametrize("request_bytes", MALFORMED.values(), ids=MALFORMED.keys())
-def test_what_is_malformed_ends_the_connection(request_bytes):
-    """A request that RFC 9112 calls invalid gets one 400, however it arrives, and nothing after it is a request."""
+def test_malformed_request_ends_the_connection(request_bytes):
+    """An invalid request gets one 400, however it arrives, and the bytes after it are ignored."""
     data = request_bytes + HEALTH + LAST
     for piece in (1, 7, len(data)) if len(data) < 10_000 else (1000, len(data)):
         channel, transport = Bench().connect()
@@ -22,14 +22,14 @@ def test_what_is_malformed_ends_the_connection(request_bytes):
 
 
 @pytest.mark.parametrize("name", ["bare LF everywhere", "bare CR everywhere", "bare LF before", "chunk size bare LF"])
-def test_a_bare_line_end_is_refused_at_once(name):
-    """A client whose lines end otherwise learns so now, not at the deadline of a line that never ends."""
+def test_bare_line_end_is_refused_immediately(name):
+    """A client with other line ends learns so before the deadline of an endless line."""
     _, transport = Bench().connect(MALFORMED[name])
     assert [answer.status for answer in parse(transport.value())] == [400]
 
 
-async def test_malformed_requests_end_real_connections_too(talk):
-    """The same through sockets of the whole service, where closing takes time."""
+async def test_malformed_request_ends_a_real_connection(talk):
+    """Closing takes time with sockets of the whole service."""
     ends = await defer.gatherResults(
         [defer.ensureDeferred(talk(data + HEALTH + LAST)) for data in MALFORMED.values()], consumeErrors=True
     )
@@ -39,7 +39,7 @@ async def test_malformed_requests_end_real_connections_too(talk):
 
 @pytest.mark.parametrize("request_bytes", UNUSUAL)
 def test_unusual_but_valid_request_is_answered(request_bytes):
-    """So is the request after it, however both arrive."""
+    """The next request is answered too, however both arrive."""
     data = request_bytes + LAST
     for piece in (7, len(data)):
         channel, transport = Bench().connect()
@@ -48,7 +48,7 @@ def test_unusual_but_valid_request_is_answered(request_bytes):
         assert [answer.status for answer in parse(transport.value())] == [200, 200]
 
 
-async def test_real_connections_answer_unusual_but_valid_requests(talk):
-    """The same through sockets of the whole service, which reads headers that the bench has no use for."""
+async def test_real_connection_answers_unusual_but_valid_requests(talk):
+    """The whole service reads headers that the bench ignores."""
     for data in UNUSUAL:
         assert [answer.status for answer in await talk(data + LAST)] == [200, 200]

@@ -1,4 +1,4 @@
-"""Pipelining, keep-alive, and who ends a connection (RFC 9112 §9)."""
+"""Pipelining, keep-alive, and the end of connections (RFC 9112 §9)."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.wire.sockets import parse, post
 
 
 async def test_pipelined_requests_are_answered_in_order(connect, server):
-    """Answers come in the order of the requests, whichever is ready first."""
+    """The order of the requests counts, whichever answer is ready first."""
     body = json.dumps({"username": "ann", "password": PASSWORD}).encode()
     register = post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body
     wire = await connect(server.port)
@@ -18,7 +18,7 @@ async def test_pipelined_requests_are_answered_in_order(connect, server):
     assert [answer.status for answer in await wire.answers()] == [200, 200, 404, 409, 200]
 
 
-def test_nothing_overtakes_a_refusal(bench):
+def test_refusal_follows_earlier_answers(bench):
     """A malformed request behind a slow one is refused after the slow one's answer."""
     _, transport = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n" + HEALTH)
     assert transport.value() == b""
@@ -26,19 +26,19 @@ def test_nothing_overtakes_a_refusal(bench):
     assert [answer.status for answer in parse(transport.value())] == [200, 400]
 
 
-def test_a_connection_that_pipelines_lets_others_have_their_turn(bench):
-    """At most 16 of its requests are answered in a turn of the reactor; until the next, nothing more is read."""
+def test_pipelining_connection_has_16_answers_a_turn(bench):
+    """The connection reads nothing more until the reactor's next turn."""
     channel, transport = bench.connect(HEALTH * 40 + HEALTH[:-1])
     assert (len(parse(transport.value())), transport.producerState) == (16, "paused")
-    channel.dataReceived(HEALTH[-1:] + HEALTH)  # which the transport had read before it was paused
+    channel.dataReceived(HEALTH[-1:] + HEALTH)  # the transport had read this before it was paused
     assert (len(parse(transport.value())), transport.producerState) == (16, "paused")
     bench.clock.advance(0)
     assert (len(parse(transport.value())), transport.producerState) == (42, "producing")
     assert transport.closing is None
 
 
-async def test_who_asks_once_does_not_wait_for_who_pipelines(connect, shared_service):
-    """One request is answered long before a thousand that another connection sent earlier."""
+async def test_single_request_does_not_wait_for_pipelined_ones(connect, shared_service):
+    """Its answer comes long before the last of a thousand earlier requests of another connection."""
     greedy, modest = [await connect(shared_service.port) for _ in range(2)]
     greedy.send(HEALTH * 1000)
     modest.send(HEALTH)
@@ -47,8 +47,8 @@ async def test_who_asks_once_does_not_wait_for_who_pipelines(connect, shared_ser
     await greedy.until(lambda data: data.count(b"HTTP/1.1 200 ") == 1000 and data.endswith(b"}"))
 
 
-def test_connections_that_pipeline_take_turns(bench):
-    """However many they are, one goes on in each turn of the reactor, and one that is lost keeps nobody waiting."""
+def test_pipelining_connections_take_turns(bench):
+    """One connection continues in each turn of the reactor. A lost connection delays no other."""
     made = [bench.connect(HEALTH * 40) for _ in range(3)]
     bench.disconnect(made[0][0])
     order = []
@@ -59,8 +59,8 @@ def test_connections_that_pipeline_take_turns(bench):
     assert [len(parse(transport.value())) for _, transport in made] == [16, 40, 40]
 
 
-def test_sixteen_pipelined_requests_leave_the_connection_as_it_was(bench):
-    """It reads on, is idle for as long as any other, and answers the next request."""
+def test_connection_is_unchanged_after_sixteen_pipelined_requests(bench):
+    """The connection reads, is idle for the usual time, and answers the next request."""
     channel, transport = bench.connect(HEALTH * 16)
     assert len(parse(transport.value())) == 16
     channel.dataReceived(HEALTH[:5])
@@ -73,8 +73,8 @@ def test_sixteen_pipelined_requests_leave_the_connection_as_it_was(bench):
     assert (len(parse(transport.value())), transport.closing) == (17, "close")
 
 
-def test_a_request_that_waits_for_its_turn_is_not_idle(bench):
-    """A drain waits for what was pipelined, and the first of it is the last that is answered."""
+def test_request_that_waits_for_its_turn_is_not_idle(bench):
+    """A drain waits for pipelined requests, and the first of them is the last that is answered."""
     _, transport = bench.connect(HEALTH * 20)
     bench.connections.announce_end()
     for channel in list(bench.connections.open):
@@ -97,7 +97,7 @@ def test_a_request_that_waits_for_its_turn_is_not_idle(bench):
         b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
     ],
 )
-async def test_a_connection_ends_when_its_client_says_so(talk, request_bytes):
-    """After `close` in any spelling, and after HTTP/1.0, the answer says close and is the last."""
+async def test_connection_ends_when_its_client_wants(talk, request_bytes):
+    """After `close` in any spelling, and after HTTP/1.0, the answer has close and is the last."""
     (answer,) = await talk(request_bytes + HEALTH)
     assert (answer.status, answer.headers["connection"]) == (200, "close")

@@ -1,4 +1,4 @@
-"""Replies that are made while they are sent: no faster than the client reads, and whole or visibly broken off."""
+"""Replies that are made while they are sent: no faster than the client reads, and whole or visibly cut off."""
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -13,7 +13,7 @@ BIG = b"x" * (5 * PIECE_BYTES // 2)
 
 
 class Source:
-    """Pieces, each of which waits for `go_on` first if it is None; keeps what was asked for, and how it ended."""
+    """A source of pieces. It counts the pieces that were asked for, and remembers how it ended."""
 
     def __init__(self, *pieces):
         self._pieces = pieces
@@ -36,7 +36,7 @@ class Source:
 
 
 def dechunk(data):
-    """The header lines, the body, and what follows it; the body is None without its last chunk (RFC 9112 §7.1)."""
+    """Return the header lines, the body (None without its last chunk), and the bytes after it (RFC 9112 §7.1)."""
     top, _, rest = data.partition(b"\r\n\r\n")
     body = b""
     while rest:
@@ -54,7 +54,7 @@ def dechunk(data):
 
 
 def begun(bench):
-    """A client that has read the header and nothing else: its connection and transport."""
+    """Return the connection and transport of a client that has read the header and nothing else."""
     channel, transport = bench.connect()
     transport.full = True
     channel.dataReceived(GET)
@@ -64,7 +64,7 @@ def begun(bench):
 
 @pytest.fixture
 def accesses():
-    """The access lines of the test: their statuses."""
+    """Collect the statuses in the access lines of the test."""
     seen = []
 
     def observe(event):
@@ -77,7 +77,7 @@ def accesses():
 
 
 def test_pieces_arrive_as_chunks(bench, accesses):
-    """Large and small ones, to the byte; the connection then serves the next request."""
+    """Large and small pieces arrive unchanged, and the connection serves the next request."""
     bench.pages.pieces = source = Source(b"a", BIG, b"b" * PIECE_BYTES, b"c")
     _, transport = bench.connect(GET + HEALTH)
     lines, body, rest = dechunk(transport.value())
@@ -90,8 +90,8 @@ def test_pieces_arrive_as_chunks(bench, accesses):
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
-def test_a_connection_that_ends_with_it(bench, version):
-    """HTTP/1.0 knows no chunks: there the body ends with the connection, as it may in HTTP/1.1 after the last chunk."""
+def test_body_may_end_with_the_connection(bench, version):
+    """HTTP/1.0 has no chunks. With HTTP/1.1 the connection may end after the last chunk."""
     bench.pages.pieces = Source(b"a", BIG)
     _, transport = bench.connect(b"GET /pieces HTTP/%b\r\nHost: a\r\nConnection: close\r\n\r\n" % version)
     top, _, body = transport.value().partition(b"\r\n\r\n")
@@ -102,7 +102,7 @@ def test_a_connection_that_ends_with_it(bench, version):
 
 
 def test_head_asks_for_no_piece(bench, accesses):
-    """Its answer has the same header."""
+    """The answer has the headers of GET."""
     bench.pages.pieces = source = Source(b"a")
     _, transport = bench.connect(b"HEAD" + GET[3:])
     lines, body, _ = dechunk(transport.value())
@@ -110,8 +110,8 @@ def test_head_asks_for_no_piece(bench, accesses):
     assert (body, source.asked, accesses) == (None, 0, [200])
 
 
-def test_a_piece_is_asked_for_when_the_one_before_was_taken(bench):
-    """While a client doesn't read, one piece at most waits in memory, and it counts among what is unread."""
+def test_piece_is_asked_for_when_the_client_has_taken_the_one_before(bench):
+    """At most one piece waits in memory for a client that doesn't read, and it counts as unread."""
     bench.pages.pieces = source = Source(*[BIG] * 5)
     channel, transport = bench.connect()
     transport.full = True
@@ -131,8 +131,8 @@ def test_a_piece_is_asked_for_when_the_one_before_was_taken(bench):
 
 
 @pytest.mark.parametrize("piece", [BIG, b"x" * 100])
-def test_a_client_that_takes_nothing_is_cut(bench, accesses, piece):
-    """After 30 s, without the last chunk; nothing more is read for it."""
+def test_client_that_reads_nothing_is_cut_off(bench, accesses, piece):
+    """The connection ends after 30 s, without the last chunk, and no further piece is made."""
     bench.pages.pieces = source = Source(*[piece] * 5)
     channel, transport = begun(bench)
     asked = source.asked
@@ -146,8 +146,8 @@ def test_a_client_that_takes_nothing_is_cut(bench, accesses, piece):
 
 
 @pytest.mark.parametrize("where", ["while it is read", "while it is sent"])
-def test_a_client_that_hangs_up_ends_it(bench, accesses, where):
-    """Whatever it waits for: for its next piece, or for the client."""
+def test_hang_up_ends_the_reply(bench, accesses, where):
+    """The reply waits for its next piece, or for the client."""
     waiting = Deferred()
     bench.pages.pieces = source = Source(b"a", waiting, b"b") if where == "while it is read" else Source(BIG, b"b")
     channel, _ = begun(bench) if where == "while it is sent" else bench.connect(GET)
@@ -159,8 +159,8 @@ def test_a_client_that_hangs_up_ends_it(bench, accesses, where):
     assert bench.connections.unread.used == 0
 
 
-def test_an_error_breaks_it_off(bench, accesses, warnings, no_lost_failures):
-    """The connection is cut, so that no client takes a part for the whole; the log says why, and 500."""
+def test_failing_piece_cuts_off_the_reply(bench, accesses, warnings, no_lost_failures):
+    """A client can't mistake the part for the whole. The log has the failure, and 500."""
     bench.pages.pieces = Source(b"a", LookupError("gone"), b"b")
     channel, transport = bench.connect(GET + HEALTH)
     assert transport.closing == "abort"
@@ -172,8 +172,8 @@ def test_an_error_breaks_it_off(bench, accesses, warnings, no_lost_failures):
     warnings.clear()
 
 
-def test_too_much_that_is_unread_gives_the_oldest_up(bench):
-    """A piece counts toward the bound that all clients share, in whichever way its reply is sent."""
+def test_oldest_unread_reply_is_cut_off_at_the_shared_bound(bench):
+    """A piece counts towards the bound of all clients, however its reply is sent."""
     bench.connections.unread.most = 3 * len(BIG)
     bench.pages.pieces = Source(BIG, b"b")
     channels = []
@@ -185,7 +185,7 @@ def test_too_much_that_is_unread_gives_the_oldest_up(bench):
     assert channels[0][1].closing == "abort"
 
 
-def test_a_stop_lets_it_end(bench):
+def test_stopping_service_finishes_the_reply(bench):
     """A drain waits for the last chunk, and then closes the connection."""
     waiting = Deferred()
     bench.pages.pieces = Source(b"a", waiting, b"b")
@@ -201,8 +201,8 @@ def test_a_stop_lets_it_end(bench):
     assert drained.called
 
 
-def test_a_stop_has_a_bound(bench, warnings):
-    """What takes longer than a stop waits is cut, without the last chunk."""
+def test_stopping_service_cuts_off_a_long_reply(bench, warnings):
+    """The reply ends without the last chunk when the drain's time is over."""
     bench.pages.pieces = source = Source(b"a", Deferred())
     channel, transport = bench.connect(GET)
     bench.connections.announce_end()

@@ -1,4 +1,4 @@
-"""Clients that read slowly get everything; those that don't read at all are cut (docs/security.md "Bounds")."""
+"""Clients that read slowly get everything; clients that don't read are cut off (docs/security.md "Bounds")."""
 
 import pytest
 from twisted.internet import ssl
@@ -10,8 +10,8 @@ from tests.wire.bench import Bench, Pages
 from tests.wire.sockets import Wire, parse, turn
 
 
-def test_a_client_that_reads_nothing_is_cut(bench):
-    """After 30 s in which nothing of an answer was taken; a slow reader gets all of it."""
+def test_client_that_reads_nothing_is_cut_off(bench):
+    """The limit is 30 s in which nothing of an answer was taken; a slow reader gets all of it."""
     request = b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
     channel, transport = bench.connect()
     transport.full = True
@@ -28,8 +28,8 @@ def test_a_client_that_reads_nothing_is_cut(bench):
     assert transport.closing == "abort"
 
 
-def test_a_client_on_a_slow_line_is_not_cut(bench, monkeypatch):
-    """Who takes 64 KiB in 30 s goes on, though the transport has not become empty; who then takes less is cut."""
+def test_client_on_a_slow_line_is_not_cut_off(bench, monkeypatch):
+    """A client that takes 64 KiB in 30 s continues, even if the transport is never empty. With less, it is cut off."""
     taken = 0
     monkeypatch.setattr(deadlines, "acknowledged_bytes", lambda transport: taken)
     channel, transport = bench.connect()
@@ -44,8 +44,8 @@ def test_a_client_on_a_slow_line_is_not_cut(bench, monkeypatch):
     assert transport.closing == "abort"
 
 
-async def test_what_a_client_has_taken_is_known(reactor, connect):
-    """Of a connection over TCP: everything that was sent to a client that reads, and less of one that doesn't."""
+async def test_bytes_that_a_client_has_taken_are_known(reactor, connect):
+    """TCP reports all bytes for a client that reads, and fewer for one that doesn't."""
     bench = Bench()
     bench.pages.big = b"x" * 8_000_000
     port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
@@ -54,7 +54,7 @@ async def test_what_a_client_has_taken_is_known(reactor, connect):
     await wire.until(lambda data: data.endswith(b"{}"))
     (channel,) = bench.connections.open
     while deadlines.acknowledged_bytes(channel.transport) != len(wire.received):
-        await turn()  # an acknowledgement may take its time
+        await turn()  # an acknowledgement may take a while
     wire.transport.pauseProducing()
     wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
     while not channel._waitingForTransport:
@@ -66,8 +66,8 @@ async def test_what_a_client_has_taken_is_known(reactor, connect):
 
 
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
-def test_a_slow_reader_gets_the_last_answer_too(bench, ending):
-    """Closing waits for what is still to be sent, and is cut 30 s after nothing moves."""
+def test_slow_reader_gets_the_last_answer(bench, ending):
+    """Closing waits for unsent bytes, until 30 s pass without progress."""
     channel, transport = bench.connect()
     transport.full = True
     channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n" + ending + b"\r\n")
@@ -86,7 +86,7 @@ def test_a_slow_reader_gets_the_last_answer_too(bench, ending):
 
 
 def test_pipelined_answers_wait_for_the_reader(bench):
-    """While an answer is not taken, no further request is handled and nothing more is read."""
+    """The service reads and handles nothing more until the answer is taken."""
     channel, transport = bench.connect()
     transport.full = True
     channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
@@ -94,15 +94,15 @@ def test_pipelined_answers_wait_for_the_reader(bench):
     assert transport.producerState == "paused"
     transport.full = False
     sent = transport.drained()
-    while transport.producerState == "paused":  # only so many are answered in one turn of the reactor
+    while transport.producerState == "paused":  # one turn of the reactor has a limit of answers
         bench.clock.advance(0)
     answers = parse(sent + transport.value())
     assert [answer.body for answer in answers] == [Pages.big] * 100
     assert transport.producerState == "producing"
 
 
-def test_a_client_for_whom_nothing_waits_gives_up_nothing(bench):
-    """When memory is short, a client that has yet to take a small answer keeps its connection."""
+def test_client_with_a_small_unread_answer_is_not_cut_off(bench):
+    """Memory is short because of other clients."""
     bench.connections.unread.most = 2 * len(Pages.big)
     clients = [bench.connect() for _ in range(4)]
     for path, (channel, transport) in zip((b"/now", b"/big", b"/big", b"/big"), clients, strict=True):
@@ -114,8 +114,8 @@ def test_a_client_for_whom_nothing_waits_gives_up_nothing(bench):
     assert [transport.closing for _, transport in clients] == [None, "abort", None, None]
 
 
-async def test_a_real_client_that_reads_nothing_is_cut(reactor, connect):
-    """The same through sockets: the service's memory holds one answer, and the connection ends."""
+async def test_real_client_that_reads_nothing_is_cut_off(reactor, connect):
+    """Over real sockets, the service keeps one answer in memory, and ends the connection."""
     bench = Bench()
     bench.pages.big = b"x" * 8_000_000
     port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
@@ -133,8 +133,8 @@ async def test_a_real_client_that_reads_nothing_is_cut(reactor, connect):
     await port.stopListening()
 
 
-async def test_a_slow_socket_gets_everything(reactor, connect):
-    """Eight megabytes arrive whole and in order, though they are sent in pieces."""
+async def test_slow_socket_gets_everything(reactor, connect):
+    """Eight megabytes arrive whole and in order."""
     bench = Bench()
     bench.pages.big = bytes(range(256)) * 32_000
     port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
@@ -144,9 +144,9 @@ async def test_a_slow_socket_gets_everything(reactor, connect):
     await port.stopListening()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which makes the certificate
-async def test_tls_is_no_different(reactor):
-    """Over TLS, which can't be half-closed, refusals and large answers arrive whole too."""
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised within Twisted as it makes the certificate
+async def test_tls_answers_arrive_whole(reactor):
+    """TLS can't be half-closed; refusals and large answers arrive all the same."""
     bench = Bench()
     certificate = ssl.KeyPair.generate(size=2048).selfSignedCert(1, CN="a")
     port = reactor.listenSSL(0, bench.site, certificate.options(), interface="127.0.0.1")

@@ -1,4 +1,4 @@
-"""Streams of events on connections: how they are written, bounded and ended (docs/live.md)."""
+"""Streams of events on connections: writing, bounds and ends (docs/live.md)."""
 
 import pytest
 from twisted.internet.task import Clock
@@ -19,8 +19,8 @@ def stream(bench):
     return channel, transport, bench.pages.streams[-1]
 
 
-def test_a_stream_is_sent_in_chunks(bench, stream):
-    """Each write is a chunk; the end is the last one, and then the connection closes."""
+def test_stream_is_sent_in_chunks(bench, stream):
+    """Each write is a chunk. After the last chunk the connection closes."""
     _, transport, body = stream
     body.outlet.write(b"event: a\n\n")
     assert transport.value() == b"a\r\nevent: a\n\n\r\n"
@@ -30,7 +30,7 @@ def test_a_stream_is_sent_in_chunks(bench, stream):
     assert transport.closing == "close"
 
 
-def test_the_head_of_a_stream_closes_the_connection(bench):
+def test_head_of_a_stream_closes_the_connection(bench):
     """No other request can follow."""
     _, transport = bench.connect(ASK)
     head = transport.value().decode()
@@ -39,8 +39,8 @@ def test_the_head_of_a_stream_closes_the_connection(bench):
     assert "Content-Length" not in head
 
 
-def test_http_1_0_gets_no_chunks(bench):
-    """Its stream ends with the connection."""
+def test_http_1_0_stream_has_no_chunks(bench):
+    """The stream ends with the connection."""
     _, transport = bench.connect(b"GET /stream HTTP/1.0\r\n\r\n")
     assert "Transfer-Encoding" not in transport.value().decode()
     transport.clear()
@@ -48,8 +48,8 @@ def test_http_1_0_gets_no_chunks(bench):
     assert transport.value() == b"bye"
 
 
-def test_a_client_that_reads_nothing_is_cut_after_30_s(bench, stream):
-    """Meanwhile the outlet is full."""
+def test_client_that_reads_nothing_is_cut_off_after_30_s(bench, stream):
+    """The outlet is full until then."""
     _, transport, body = stream
     transport.full = True
     body.outlet.write(b"x")
@@ -60,8 +60,8 @@ def test_a_client_that_reads_nothing_is_cut_after_30_s(bench, stream):
     assert transport.closing == "abort"
 
 
-def test_a_client_that_reads_on_is_told_what_waited(bench, stream):
-    """The body hears that the outlet is not full any more; there is no time limit then, however long it lasts."""
+def test_body_is_notified_when_its_client_reads_again(bench, stream):
+    """A client that has read everything has no time limit."""
     _, transport, body = stream
     transport.full = True
     body.outlet.write(b"x")
@@ -73,8 +73,8 @@ def test_a_client_that_reads_on_is_told_what_waited(bench, stream):
     assert transport.closing is None
 
 
-def test_a_full_stream_is_cut_at_its_end(bench, stream):
-    """Nobody waits for a client that doesn't read."""
+def test_full_stream_is_cut_off_at_its_end(bench, stream):
+    """The service doesn't wait for a client that doesn't read."""
     _, transport, body = stream
     transport.full = True
     body.outlet.write(b"x")
@@ -82,8 +82,8 @@ def test_a_full_stream_is_cut_at_its_end(bench, stream):
     assert transport.closing == "abort"
 
 
-def test_what_a_client_sends_into_a_stream_is_dropped(bench, stream):
-    """Also a request, which nobody will answer; above 8 MiB the connection is cut."""
+def test_bytes_sent_into_a_stream_are_dropped(bench, stream):
+    """Requests among them get no answer. Above 8 MiB the connection is cut off."""
     channel, transport, body = stream
     for _ in range(8):
         channel.dataReceived(b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(2**20 - 100))
@@ -93,8 +93,8 @@ def test_what_a_client_sends_into_a_stream_is_dropped(bench, stream):
     assert body.end is None
 
 
-def test_requests_sent_together_with_that_for_a_stream_are_dropped(bench):
-    """The stream is the last answer of its connection: those before it are answered, those behind it never."""
+def test_requests_behind_that_for_a_stream_are_dropped(bench):
+    """The stream is the last answer of its connection; earlier requests are answered."""
     now = b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
     channel, transport = bench.connect(now + ASK + now + ASK)
     bench.clock.advance(0)
@@ -108,8 +108,8 @@ def test_requests_sent_together_with_that_for_a_stream_are_dropped(bench):
     assert transport.value() == b"a\r\nevent: a\n\n\r\n"
 
 
-def test_the_body_hears_of_the_end_of_the_connection(bench, stream):
-    """Whether the client has left, or did not read."""
+def test_body_is_notified_of_the_end_of_the_connection(bench, stream):
+    """The client has left, or didn't read."""
     channel, _, body = stream
     bench.disconnect(channel)
     assert body.end == "left"
@@ -121,8 +121,8 @@ def test_the_body_hears_of_the_end_of_the_connection(bench, stream):
     assert unread.end == "unread"
 
 
-def test_a_stream_ends_when_its_client_has_gone_before_the_answer(bench):
-    """The body hears that the client has left, so it keeps no place."""
+def test_stream_of_a_client_that_has_left_ends_immediately(bench):
+    """The body is notified, so that it keeps no place."""
     channel, _ = bench.connect(ASK.replace(b"/stream", b"/later"))
     bench.disconnect(channel)
     body = Streamed()
@@ -130,18 +130,18 @@ def test_a_stream_ends_when_its_client_has_gone_before_the_answer(bench):
     assert body.end == "left"
 
 
-def test_a_stream_leaves_nothing_in_the_reactor(bench, stream):
-    """No timer of its own: those of all streams are one (solisync.events.stream_upkeep)."""
+def test_stream_has_no_timer_of_its_own(bench, stream):
+    """All streams share the timers of solisync.events.stream_upkeep."""
     assert not bench.clock.getDelayedCalls()
 
 
-def test_streams_that_end_at_once_share_the_turns_of_the_reactor():
-    """Once the ends of a turn have taken their share of it, the others wait for the next, in order."""
+def test_simultaneous_ends_of_streams_are_spread_over_turns():
+    """When the ends have used their share of a turn, the others wait for the next turn, in order."""
     clock, ended = Clock(), []
     ends = Slices(reactor=clock)
 
     def end(number):
-        clock.rightNow += SLICE_SECONDS / 2  # what it takes
+        clock.rightNow += SLICE_SECONDS / 2  # the time of one end
         ended.append(number)
 
     for number in range(5):
@@ -152,8 +152,8 @@ def test_streams_that_end_at_once_share_the_turns_of_the_reactor():
     assert not clock.getDelayedCalls()
 
 
-async def test_a_half_closed_stream_goes_on(server, listen):
-    """A client may close its sending half; it is sent a sign of life, which would be reset if it had hung up."""
+async def test_half_closed_stream_continues(server, listen):
+    """The client gets a heartbeat; a client that had hung up would reset the connection."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()

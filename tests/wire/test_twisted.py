@@ -1,4 +1,4 @@
-"""What the wire knows of Twisted's inside."""
+"""The private names of Twisted that the wire uses."""
 
 import ast
 import inspect
@@ -26,7 +26,7 @@ TWISTED = (
 
 
 def private_names(source):
-    """The private attributes that a piece of code uses, and the private methods and attributes of its classes."""
+    """Return the private attributes that a piece of code uses, and the private names that its classes define."""
     names = set()
     for node in ast.walk(ast.parse(textwrap.dedent(source))):
         if isinstance(node, ast.Attribute):
@@ -41,7 +41,7 @@ def private_names(source):
 
 
 def test_every_private_name_of_twisted_is_listed():
-    """The list for upgrades has each name that is Twisted's, and no other; ours don't collide with unlisted ones."""
+    """The list for upgrades has the names that are Twisted's, and no other; unlisted names don't collide."""
     twisted = {name for kind in TWISTED for name in private_names(inspect.getsource(kind))} | set(vars(http))
     used = {name for module in MODULES for name in private_names(inspect.getsource(module))}
     assert set(re.findall(r"\b_\w+", wire.__doc__)) == used & twisted

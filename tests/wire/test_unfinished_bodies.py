@@ -1,4 +1,4 @@
-"""Bodies that have arrived in part: their bound, and what is not kept of them (docs/security.md "Bounds")."""
+"""Bodies that have arrived in part: their bound, and the parts that aren't kept (docs/security.md "Bounds")."""
 
 import pytest
 
@@ -9,7 +9,7 @@ WHOLE = 2000
 
 
 def begun(target=b"/", method=b"POST", lines=b"", length=WHOLE):
-    """A request of which half of the body has arrived."""
+    """Return a request of which half of the body has arrived."""
     framing = b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %d" % length
     half = b"%x\r\n%b\r\n" % (len(HALF), HALF) if length is None else HALF
     return b"%b %b HTTP/1.1\r\nHost: a\r\n%b%b\r\n\r\n%b" % (method, target, lines, framing, half)
@@ -20,8 +20,8 @@ def statuses(transport):
 
 
 @pytest.mark.parametrize("length", [WHOLE, None], ids=["with a length", "in chunks"])
-def test_unfinished_bodies_have_a_bound_together(bench, length):
-    """Above it the oldest unfinished one is refused with 503 and Retry-After, and its bytes are dropped."""
+def test_unfinished_bodies_share_a_bound(bench, length):
+    """Above it the oldest one is refused with 503 and Retry-After, and its bytes are dropped."""
     bench.connections.unfinished.most = 3 * len(HALF)
     made = [bench.connect(begun(length=length)) for _ in range(3)]
     assert [statuses(transport) for _, transport in made] == [[], [], []]
@@ -37,8 +37,8 @@ def test_unfinished_bodies_have_a_bound_together(bench, length):
     assert bench.connections.unfinished.used == 2 * len(HALF)
 
 
-def test_a_body_of_many_chunks_that_arrive_at_once_is_refused_once(bench):
-    """Chunks behind the one that was too much are dropped, and counted nowhere."""
+def test_body_in_many_chunks_is_refused_once(bench):
+    """Chunks behind the excessive one are dropped, and counted nowhere."""
     bench.connections.unfinished.most = len(HALF)
     _, transport = bench.connect(begun(length=None) + b"%x\r\n%b\r\n" % (len(HALF), HALF) * 5)
     assert statuses(transport) == [503]
@@ -46,8 +46,8 @@ def test_a_body_of_many_chunks_that_arrive_at_once_is_refused_once(bench):
 
 
 @pytest.mark.parametrize("end", ["finished", "too large", "late", "malformed", "lost"])
-def test_a_body_that_has_ended_counts_no_more(bench, end):
-    """Whether it was finished, refused or given up by its client."""
+def test_ended_body_counts_no_more(bench, end):
+    """The body was finished, refused or abandoned."""
     channel, transport = bench.connect(begun(length=None))
     assert bench.connections.unfinished.used == len(HALF)
     if end == "finished":
@@ -89,7 +89,7 @@ def test_a_body_that_has_ended_counts_no_more(bench, end):
     ],
 )
 async def test_unread_body_is_dropped_as_it_arrives(connect, shared_service, method, target, status, token, length):
-    """An unknown path, a route without a body, a bad token or a foreign page changes neither answer nor its time.
+    """Unknown paths, routes without a body, bad tokens and foreign pages get the same answers at the same time.
 
     The answer comes after the body, of which nothing is kept.
     """
@@ -107,8 +107,8 @@ async def test_unread_body_is_dropped_as_it_arrives(connect, shared_service, met
     assert [answer.status for answer in await wire.answers(head=method == "HEAD")] == [status]
 
 
-async def test_a_body_with_a_valid_token_is_kept(connect, server):
-    """Only what a handler reads counts toward the bound of unfinished bodies."""
+async def test_body_with_a_valid_token_is_kept(connect, server):
+    """The bound counts bodies that a handler reads, and no others."""
     player = await server.player()
     wire = await connect(server.port)
     lines = b"Connection: close\r\nAuthorization: Bearer %b\r\n" % player.tokens.access_token.encode()
