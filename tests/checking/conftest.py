@@ -1,4 +1,4 @@
-"""A service of the test's own that checks replays, on the database that most tests share."""
+"""A service that checks replays, for one test, on the database that most tests share."""
 
 import pytest
 import pytest_twisted
@@ -11,7 +11,7 @@ from tests.harness.service import start
 
 @pytest.fixture
 def checking(reactor, shared_dsn, monkeypatch):
-    """Start such a service, with one checker and its own times unless told otherwise; it is stopped after the test."""
+    """Start such a service, with one checker and short times by default; it is stopped after the test."""
     monkeypatch.setitem(Checking.__init__.__kwdefaults__, "command", CHECKER)
     running = []
 

@@ -1,4 +1,4 @@
-"""The program of a checker process: whatever it is given, it answers within its bounds (docs/security.md "Bounds")."""
+"""The program of a checker process: it answers any input within its bounds (docs/security.md "Bounds")."""
 
 import os
 import pwd
@@ -109,7 +109,7 @@ def shared_checker():
 
 @pytest.fixture
 def checker(shared_checker):
-    """A checker that goes on: one that is about to end has another one in its place by now."""
+    """A checker that keeps running: one that is about to end has been replaced."""
     shared_checker.ask(encoded(game()), search=False)
     return shared_checker
 
@@ -119,8 +119,8 @@ def header(**changes):
 
 
 @pytest.mark.parametrize("replay", [game(), game(undo=True), refuted()], ids=["literal", "undos", "refuted"])
-def test_it_answers_what_the_engine_does(checker, replay):
-    """Literally, and with a search; what playback needs of a verified replay comes along."""
+def test_checker_returns_the_verdict_of_the_engine(checker, replay):
+    """Literal checks and searches agree with it. A verified replay also gets the digest of its timeline."""
     body = encoded(replay)
     for search, verdict in ((False, check_literally(body)), (True, check(body))):
         found = checker.ask(body, search=search)
@@ -131,10 +131,11 @@ def test_it_answers_what_the_engine_does(checker, replay):
         assert found.timeline_digest == (None if timeline is None else sha256(timeline).digest())
 
 
-def test_a_search_is_interrupted_for_literal_checks(checker, figure):
-    """They are answered first, in no time; the search has its whole budget beside them, and not more.
+def test_literal_checks_interrupt_a_search(checker, figure):
+    """Literal checks are answered first.
 
-    After a search that took much memory, the process ends in order, and so gives it back.
+    The search gets its whole budget in addition, and not more. After a search that took much memory the process ends
+    in order, which frees the memory.
     """
     checker.send(encoded(endless()), search=True)
     body = encoded(game())
@@ -152,8 +153,8 @@ def test_a_search_is_interrupted_for_literal_checks(checker, figure):
     assert checker.popen.wait(PATIENCE) == 0
 
 
-def test_a_checker_can_gain_no_privileges(checker):
-    """The kernel gives it none for running a program; where the service is root, it has become nobody, in no group."""
+def test_checker_can_gain_no_privileges(checker):
+    """Programs that it runs get none. A checker of a service that runs as root is the user nobody, in no group."""
     checker.ask(encoded(game()), search=True)
     status = dict(line.split(":\t", 1) for line in (PROC / str(checker.pid) / "status").read_text().splitlines())
     assert status["NoNewPrivs"] == "1"
@@ -166,13 +167,12 @@ def test_a_checker_can_gain_no_privileges(checker):
 
 
 def limits(checker, name):
-    """A soft and a hard limit of the process, as the kernel shows them."""
+    """Return a soft and a hard limit of the process, as the kernel shows them."""
     (line,) = [line for line in (PROC / str(checker.pid) / "limits").read_text().splitlines() if line.startswith(name)]
     return line.removeprefix(name).split()[:2]
 
 
-def test_memory_has_a_bound(checker):
-    """The kernel gives it no more."""
+def test_checker_has_a_memory_limit(checker):
     assert limits(checker, "Max address space") == [str(MEMORY_BYTES)] * 2
 
 
@@ -204,7 +204,7 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.limit(600)
 def test_hostile_uploads_get_a_verdict_within_budget(checker, body, figure):
-    """And the checker goes on to the next one."""
+    """The checker then continues with the next one."""
     began = cpu_ticks(checker.pid)
     literal = checker.ask(body, search=False)
     found = literal if literal.verdict.status is not Status.PENDING else checker.ask(body, search=True)
@@ -221,15 +221,15 @@ inputs = st.sampled_from([*game()["moves"][:20], "StockClick", "Draw"]) | unknow
 @costly(150)
 @given(st.dictionaries(places, unknown, max_size=3), st.lists(inputs, max_size=8))
 def test_any_json_in_any_place_gets_a_verdict(shared_checker, changes, moves):
-    """Never a crash: the same process answers all of them."""
+    """One process answers all of them without a crash."""
     body = encoded({**game(), "moves": [*moves, *game()["moves"]], **changes})
     literal = shared_checker.ask(body, search=False)
     if literal.verdict.status is Status.PENDING:
         assert shared_checker.ask(body, search=True).verdict.status is not Status.PENDING
 
 
-def test_it_ends_when_nobody_is_there_any_more():
-    """With the end of its input, also in the middle of a search; SIGINT is for the service alone."""
+def test_checker_ends_with_its_input():
+    """The end of the input interrupts a search. The checker ignores SIGINT, which is for the service."""
     with running() as checker:
         checker.send(encoded(endless()), search=True)
         os.kill(checker.pid, signal.SIGINT)
@@ -239,8 +239,8 @@ def test_it_ends_when_nobody_is_there_any_more():
         assert checker.popen.wait(PATIENCE) == 0
 
 
-def test_the_kernel_ends_what_takes_too_long():
-    """A search that doesn't look at the clock is undecided by a signal, each time, and the process goes on."""
+def test_search_without_a_clock_is_ended_by_a_signal():
+    """The verdict is undecided each time, and the process continues."""
     program = "from solisync.checking import checker; checker.SEARCH_SECONDS = 99; checker.CPU_SECONDS = 0.5"
     program += "; checker.KEPT_BYTES = 2**40"
     with running(sys.executable, "-P", "-c", f"{program}; checker.main(0)") as checker:
@@ -250,8 +250,8 @@ def test_the_kernel_ends_what_takes_too_long():
             assert checker.popen.poll() is None
 
 
-def test_each_job_has_processor_time_of_its_own():
-    """The limit of the kernel is set anew for each, to what the job may take."""
+def test_each_job_has_its_own_processor_time_limit():
+    """The checker resets the limit of the kernel for each job."""
     with running() as checker:
         allowed = []
         for _ in range(3):
@@ -260,8 +260,8 @@ def test_each_job_has_processor_time_of_its_own():
         assert all(CPU_SECONDS <= seconds <= CPU_SECONDS + 3 for seconds in allowed)
 
 
-def test_a_clock_that_goes_back_counts_as_no_time():
-    """The processor time of a check is never below 0, which a counter could not add."""
+def test_clock_that_goes_back_counts_as_no_time():
+    """A counter can't add a negative processor time."""
     back = "ticks = itertools.count(10_000, -1); checker.time.process_time = lambda: next(ticks) / 1000"
     program = f"import itertools; from solisync.checking import checker; {back}; checker.main(0)"
     with running(sys.executable, "-P", "-c", program) as checker:
@@ -269,8 +269,8 @@ def test_a_clock_that_goes_back_counts_as_no_time():
             assert checker.ask(encoded(game()), search=search).cpu_seconds == 0
 
 
-def test_a_frame_has_a_bound():
-    """Nobody is made to wait for more than a checker can have to say."""
+def test_frame_has_a_bound():
+    """Otherwise the service could wait for a message without end."""
     with pytest.raises(ValueError, match="too long"):
         list(Frames().feed((FRAME_MAX + 1).to_bytes(4, "big")))
     parts = frame(b"one") + frame(b"") + frame(b"three")

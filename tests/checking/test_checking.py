@@ -1,4 +1,4 @@
-"""Uploads get their verdicts in the background (docs/verification.md "How replays get checked")."""
+"""Verdicts on uploads in the background (docs/verification.md "How replays get checked")."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def claims(server):
 
 
 async def freeze(reactor, server, player):
-    """Stop the checker when it is at work; its process id."""
+    """Stop the checker while it works; return its process id."""
     await checked(reactor, server, await upload(server, player, UNREADABLE))
     (pid,) = checkers(os.getpid())
     os.kill(pid, signal.SIGSTOP)
@@ -36,7 +36,7 @@ async def freeze(reactor, server, player):
 
 
 async def test_every_kind_of_replay_gets_its_verdict(checking, reactor):
-    """What the engine says of the same bytes, whether it takes a search or not; and the time of the check."""
+    """The verdict is the engine's, with a search or without, and has the time of the check."""
     server = await checking()
     ann = await server.player()
     bodies = [encoded(game()), encoded(game(undo=True)), encoded(refuted()), UNREADABLE]
@@ -54,7 +54,7 @@ async def test_every_kind_of_replay_gets_its_verdict(checking, reactor):
     assert server.sql("SELECT count(*) FROM replay_checks") == [(0,)]
 
 
-async def test_the_checker_stores_what_playback_needs(checking, reactor):
+async def test_checker_stores_what_playback_needs(checking, reactor):
     """The timeline is the engine's, to the byte."""
     server = await checking()
     body = encoded(game(undo=True))
@@ -64,8 +64,8 @@ async def test_the_checker_stores_what_playback_needs(checking, reactor):
     assert (answer.status, answer.content) == (200, make_timeline(body, check(body)))
 
 
-async def test_the_list_of_recent_replays_has_the_verdict_at_once(checking, reactor):
-    """As soon as it is stored, though the list may be remembered for a second."""
+async def test_list_of_recent_replays_shows_a_verdict_immediately(checking, reactor):
+    """The cache of the list lasts a second, but a stored verdict ends it."""
     server = await checking(checkers=0)
     ann = await server.player()
     replay_id = await upload(server, ann, game())
@@ -78,8 +78,8 @@ async def test_the_list_of_recent_replays_has_the_verdict_at_once(checking, reac
     assert [(line["id"], line["verdict"]) for line in listed] == [(replay_id, "verified")]
 
 
-async def test_a_literal_check_does_not_wait_for_a_search(checking, reactor, figure):
-    """One checker is at a search of 5 s; what is uploaded meanwhile is checked at once, and the search goes on."""
+async def test_literal_check_does_not_wait_for_a_search(checking, reactor, figure):
+    """While the only checker runs a search of 5 s, an upload is checked immediately. Then the search continues."""
     server = await checking()
     await upload(server, await server.player("bob"), endless())
     await until(reactor, lambda: claims(server) == [(True, 1, True)])
@@ -95,7 +95,7 @@ async def test_a_literal_check_does_not_wait_for_a_search(checking, reactor, fig
 
 
 async def test_no_transaction_is_open_during_a_check(checking, reactor):
-    """However long the search takes, no connection is in a transaction for it."""
+    """Even a long search keeps no connection in a transaction."""
     server = await checking()
     await upload(server, await server.player("bob"), endless())
     await until(reactor, lambda: claims(server) == [(True, 1, True)])
@@ -110,8 +110,8 @@ async def test_no_transaction_is_open_during_a_check(checking, reactor):
     assert lasting == set()
 
 
-async def test_the_account_goes_at_once_during_a_check(checking, reactor):
-    """Its deletion waits for no check; what the check finds out is for nobody."""
+async def test_account_is_deleted_immediately_during_a_check(checking, reactor):
+    """The result of the check is dropped."""
     server = await checking()
     bob = await server.player("bob")
     await upload(server, bob, endless())
@@ -124,7 +124,7 @@ async def test_the_account_goes_at_once_during_a_check(checking, reactor):
     assert server.sql("SELECT count(*) FROM replays") == [(1,)]
 
 
-async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor):
+async def test_killed_checker_loses_no_verdict(checking, reactor):
     """Another one takes its place, and the claim lapses."""
     server = await checking(times={"claim": 1.0, "restart": 0.1})
     ann = await server.player()
@@ -137,12 +137,12 @@ async def test_a_checker_that_is_killed_costs_no_verdict(checking, reactor):
 
 
 def forbid(number):
-    """Answer a signal as the kernel does to a process that may not send it."""
+    """Answer a signal as the kernel answers a process that may not send it."""
     raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
-async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monkeypatch):
-    """Root without the capability CAP_KILL can't signal a checker, which is nobody's: so it ends with its input."""
+async def test_checker_that_cannot_be_signalled_ends_with_its_input(reactor, monkeypatch):
+    """Root without CAP_KILL can't signal a checker, which runs as the user nobody."""
     process = processes.CheckerProcess(reactor, CHECKER)
     assert await process.ready
     answered = process.check(encoded(endless()), search=True)
@@ -153,8 +153,8 @@ async def test_a_checker_that_may_not_be_killed_ends_all_the_same(reactor, monke
     process.kill()
 
 
-async def test_a_checker_that_is_about_to_end_is_sent_nothing(reactor):
-    """Its input may be closed a while before its end is known: whoever asks it by then has no answer."""
+async def test_checker_that_is_about_to_end_gets_no_job(reactor):
+    """Its input may be closed a while before its end is known. A request sent by then has no answer."""
     process = processes.CheckerProcess(reactor, CHECKER)
     assert await process.ready
     os.kill(process.transport.pid, signal.SIGSTOP)
@@ -166,8 +166,8 @@ async def test_a_checker_that_is_about_to_end_is_sent_nothing(reactor):
     await process.ended
 
 
-async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):
-    """A replay at which three checkers died is undecided."""
+async def test_third_lapsed_claim_makes_a_replay_undecided(checking, reactor):
+    """Three checkers have died at this replay."""
     server = await checking(times={"claim": 0.3, "renew": 0.1, "restart": 0.1})
     bob = await server.player("bob")
     replay_id = await upload(server, bob, endless())
@@ -180,8 +180,8 @@ async def test_the_third_claim_that_lapses_is_the_last(checking, reactor):
     assert (await checked(reactor, server, await upload(server, bob, game())))["status"] == "verified"
 
 
-async def test_what_can_not_be_read_is_nobody_elses_trouble(checking, reactor, monkeypatch, logs):
-    """Replays that can't even be read are undecided in the end; others are checked meanwhile, by the same process."""
+async def test_unreadable_row_does_not_block_other_replays(checking, reactor, monkeypatch, logs):
+    """The row becomes undecided in the end. The same process checks the others before that."""
     server = await checking(times={"claim": 0.5, "poll": 0.1})
     [(bob, _, _)] = players(server.dsn, 1)
     await until(reactor, lambda: checkers(os.getpid()))
@@ -205,8 +205,8 @@ async def test_what_can_not_be_read_is_nobody_elses_trouble(checking, reactor, m
     assert checkers(os.getpid()) == before
 
 
-async def test_a_checker_that_has_become_large_is_replaced(checking, reactor, logs):
-    """It ends by itself after a search; what it has not begun with is another one's at once, and costs no attempt."""
+async def test_checker_that_has_grown_is_replaced(checking, reactor, logs):
+    """The checker ends after its search. A job that it hasn't begun goes to another one, without costing an attempt."""
     server = await checking()
     ann = await server.player()
     for _ in range(2):
@@ -222,8 +222,8 @@ async def test_a_checker_that_has_become_large_is_replaced(checking, reactor, lo
     assert (logs / "tests.log").read_text().count("a checker ended") == before
 
 
-async def test_a_checker_that_hangs_is_killed(checking, reactor):
-    """One that doesn't answer in time, though it lives."""
+async def test_hanging_checker_is_killed(checking, reactor):
+    """The process lives, but doesn't answer in time."""
     server = await checking(times={"claim": 0.5, "renew": 0.1, "literal": 0.5, "restart": 0.1})
     ann = await server.player()
     frozen = await freeze(reactor, server, ann)
@@ -232,8 +232,8 @@ async def test_a_checker_that_hangs_is_killed(checking, reactor):
     assert not alive(frozen)
 
 
-async def test_what_is_no_checker_is_started_over_and_over(checking, reactor, monkeypatch, logs):
-    """Nothing is claimed for a process that never says that it is ready, and the log has what it said."""
+async def test_program_that_is_no_checker_claims_no_replay(checking, reactor, monkeypatch, logs):
+    """The service starts it again and again, and logs its output."""
     broken = (sys.executable, "-c", "raise SystemExit('no engine here')")
     monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", broken)
     server = await checking(times={"restart": 0.1})
@@ -243,8 +243,8 @@ async def test_what_is_no_checker_is_started_over_and_over(checking, reactor, mo
     assert (await verdict(server, replay_id))["status"] == "pending"
 
 
-async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
-    """It doesn't wait for the search, leaves no process behind, and the claim has never been."""
+async def test_stop_gives_back_the_current_replay(checking, reactor):
+    """A stop waits for no search, leaves no process, and undoes the claim."""
     server = await checking(checkers=2)
     await upload(server, await server.player("bob"), endless())
     await until(reactor, lambda: claims(server) == [(True, 1, True)] and len(checkers(os.getpid())) == 2)
@@ -256,8 +256,8 @@ async def test_a_stop_gives_back_what_is_being_checked(checking, reactor):
     assert claims(server) == [(True, 0, False)]
 
 
-async def test_a_checker_knows_no_secret(checking, reactor, monkeypatch):
-    """Neither in its arguments nor in its environment, and no connection but the pipes; its priority is the lowest."""
+async def test_checker_has_no_secret(checking, reactor, monkeypatch):
+    """Arguments and environment have none. Its only connections are pipes, and its priority is the lowest."""
     monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", processes.CHECKER)
     await checking()
     (pid,) = await until(reactor, lambda: checkers(os.getpid()))
@@ -284,8 +284,8 @@ async def test_nodes_share_the_queue(checking, reactor, figure):
     assert sum(value("solisync_replay_check_cpu_seconds_total") for value in counted) > 0
 
 
-async def test_replays_from_before_are_checked_when_there_is_nothing_else(checking, reactor, monkeypatch):
-    """Those that no trigger put into the queue, whatever their number; then what an older engine did not verify."""
+async def test_old_replays_are_checked_when_the_queue_is_empty(checking, reactor, monkeypatch):
+    """Replays that no trigger has queued come first, then those that an older engine didn't verify."""
     monkeypatch.setattr(queue_worker, "PAGE", 3)
     server = await checking(checkers=0)
     [(ann, _, _)] = players(server.dsn, 1)
@@ -300,8 +300,8 @@ async def test_replays_from_before_are_checked_when_there_is_nothing_else(checki
     await until(reactor, lambda: tuple(server.sql("SELECT DISTINCT status FROM verdicts")) == (("refuted",),))
 
 
-async def test_checks_go_on_when_the_database_comes_back(checking, reactor, shared_dsn):
-    """Connections that are lost cost no verdict, though it is about to be stored."""
+async def test_checks_continue_when_the_database_comes_back(checking, reactor, shared_dsn):
+    """The connections are lost just before a verdict is stored."""
     server = await checking()
     ann = await server.player()
     ids = []

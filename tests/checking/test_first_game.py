@@ -1,4 +1,4 @@
-"""The way of a client developer from registration to the board (docs/replays.md "From registration to the board")."""
+"""The steps of a client developer from registration to the board (docs/replays.md "From registration to the board")."""
 
 import json
 
@@ -10,12 +10,12 @@ PAGE = (ROOT / "docs" / "replays.md").read_text("utf-8")
 FILES = ROOT / "docs" / "replays"
 
 
-async def test_the_example_of_the_interface_gets_verified_and_onto_the_board(checking, reactor):
-    """By the commands of the page, with the values that stand below them, and by a checker as in any installation."""
+async def test_example_of_the_api_is_verified_and_on_the_board(checking, reactor):
+    """The test runs the commands of the page, compares the values below them, and uses an ordinary checker."""
     server = await checking()
 
     async def patiently(method, path, headers, body):
-        """Ask for a verdict as often as it takes."""
+        """Ask for a verdict until it is there."""
         if path.endswith("/verdict"):
             await checked(reactor, server, path.split("/")[-2])
         return await server.ask(method, path, headers, body)
@@ -35,8 +35,8 @@ async def test_the_example_of_the_interface_gets_verified_and_onto_the_board(che
     assert "moves" in interface["components"]["schemas"]["RecordedGame"]["required"]
 
 
-async def test_the_published_replays_get_their_verdicts_over_http(checking, reactor):
-    """Each, as the index tells; also a seed as text is in lists, as the number that it is."""
+async def test_published_replays_get_their_verdicts_over_http(checking, reactor):
+    """The index lists the verdicts. A seed sent as text is a number in lists."""
     server = await checking()
     client = await server.player()
     index = json.loads((FILES / "index.json").read_text("utf-8"))

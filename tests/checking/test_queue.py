@@ -25,7 +25,7 @@ VERIFIED_OLDER = replace(VERIFIED, ruleset="2026-05-01")
 
 @pytest.fixture
 def queue(server, open_database):
-    """The functions of storage/checks.py, each in a transaction of its own."""
+    """The functions of storage/checks.py, each in its own transaction."""
     return Queue(open_database(size=4, statements=()))
 
 
@@ -37,7 +37,7 @@ class Queue:
         return await self.database.run(checks.claim, search=search, seconds=seconds)
 
     async def claim_all(self, **which):
-        """The ids of all that wait, in their order."""
+        """Return the ids of all waiting replays, in order."""
         claims = []
         while (claim := await self.claim(**which)) is not None:
             claims.append(claim.replay_id)
@@ -60,8 +60,8 @@ def waiting(server, where="true"):
     return {replay_id for (replay_id,) in server.sql(f"SELECT replay_id::text FROM replay_checks WHERE {where}")}
 
 
-async def test_an_upload_of_an_old_node_waits_as_well(server, queue):
-    """A trigger puts it into the queue in the transaction that stores it; a claim brings the replay along."""
+async def test_upload_of_an_old_node_is_queued(server, queue):
+    """A trigger queues it in the transaction that stores it; a claim returns the replay."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann, body='{"é": 1}')
     claim = await queue.claim()
@@ -70,8 +70,8 @@ async def test_an_upload_of_an_old_node_waits_as_well(server, queue):
     assert await queue.claim() is None
 
 
-async def test_who_has_fewer_waiting_comes_first(server, queue):
-    """One upload of bob's is behind one of ann's five, not behind all; so it is in the queue of searches."""
+async def test_player_with_fewer_waiting_uploads_comes_first(server, queue):
+    """An upload of bob waits for one of ann's five, not for all. The queue of searches works that way, too."""
     (ann, _, _), (bob, _, _) = players(server.dsn, 2)
     anns, (bobs,) = insert(server, ann, count=5), insert(server, bob)
     order = [anns[0], bobs, *anns[1:]]
@@ -83,8 +83,8 @@ async def test_who_has_fewer_waiting_comes_first(server, queue):
     assert await queue.claim_all(search=True) == order
 
 
-async def test_the_searches_of_the_last_hour_count(server, queue):
-    """Who had some comes behind who had none, also when the replays are deleted; those of an hour ago are forgotten."""
+async def test_searches_of_the_last_hour_lower_the_priority(server, queue):
+    """They count even if the replays are deleted. Searches of an hour ago are forgotten."""
     (ann, _, _), (bob, _, _) = players(server.dsn, 2)
     for replay_id in insert(server, ann, count=2):
         await queue.run(checks.search, await queue.claim())
@@ -102,7 +102,7 @@ async def test_the_searches_of_the_last_hour_count(server, queue):
 
 
 async def test_searches_of_new_accounts_come_last(server, queue):
-    """Those of accounts younger than a day come after all others, but for the old ones; literal checks don't."""
+    """Only old replays come after those of accounts younger than a day. Literal checks keep their order."""
     made = [player for player, _, _ in players(server.dsn, 4)]
     server.sql("UPDATE users SET created_at = now() - interval '25 hours' WHERE id = %s", (made[3],))
     young = [replay_id for player in made[:3] for replay_id in insert(server, player)]
@@ -116,8 +116,8 @@ async def test_searches_of_new_accounts_come_last(server, queue):
     assert await queue.claim_all(search=True) == [*grown, *young, old]
 
 
-async def test_a_claim_reads_nothing_of_the_replay(server, queue):
-    """So each claim of a replay that can't be read counts."""
+async def test_claim_does_not_read_the_replay(server, queue):
+    """Each claim of an unreadable row counts as an attempt."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     server.sql("UPDATE replays SET received_at = '0044-03-15 BC' WHERE id = %s", (replay_id,))
@@ -129,8 +129,8 @@ async def test_a_claim_reads_nothing_of_the_replay(server, queue):
         server.sql("UPDATE replay_checks SET claimed_until = now()", ())
 
 
-async def test_a_claim_is_good_for_its_time_alone(server, queue):
-    """When it has lapsed, somebody else may claim the replay, and what the first has found out is not stored."""
+async def test_lapsed_claim_stores_nothing(server, queue):
+    """Another process may claim the replay then."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     late = await queue.claim(seconds=0.01)
@@ -148,8 +148,8 @@ async def test_a_claim_is_good_for_its_time_alone(server, queue):
     assert waiting(server) == set()
 
 
-async def test_a_claim_can_be_renewed_and_given_back(server, queue):
-    """Renewed, it has another time and still counts once; given back, it has never been."""
+async def test_claim_can_be_renewed_and_given_back(server, queue):
+    """A renewed claim counts once; one that is given back doesn't count."""
     [(ann, _, _)] = players(server.dsn, 1)
     insert(server, ann)
     claim = await queue.claim(seconds=1)
@@ -161,8 +161,7 @@ async def test_a_claim_can_be_renewed_and_given_back(server, queue):
     assert (await queue.claim()).attempt == 1
 
 
-async def test_nobody_claims_what_another_has(server, queue):
-    """Of many claims at once each gets a replay of its own."""
+async def test_simultaneous_claims_get_different_replays(server, queue):
     [(ann, _, _)] = players(server.dsn, 1)
     ids = insert(server, ann, count=20)
 
@@ -182,7 +181,7 @@ async def test_nobody_claims_what_another_has(server, queue):
 
 
 async def test_deleting_never_waits_for_a_check(server, queue):
-    """A claimed replay is deleted at once, with its account too; the verdict that comes later is for nobody."""
+    """A claimed replay is deleted immediately, with its account too; a later verdict is dropped."""
     (ann, _, token), (bob, _, _) = players(server.dsn, 2)
     insert(server, ann)
     (bobs,) = insert(server, bob)
@@ -196,8 +195,8 @@ async def test_deleting_never_waits_for_a_check(server, queue):
     assert verdicts(server) == {}
 
 
-async def test_a_verdict_waits_for_whoever_has_the_player(server, queue, reactor):
-    """It locks the player's row first, like all that writes rows of a player; nobody else waits for it meanwhile."""
+async def test_verdict_waits_for_the_lock_on_its_player(server, queue, reactor):
+    """Like all that writes rows of a player, it locks the player's row first."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     claim = await queue.claim()
@@ -211,8 +210,8 @@ async def test_a_verdict_waits_for_whoever_has_the_player(server, queue, reactor
     assert verdicts(server) == {}
 
 
-async def test_a_verdict_stands_until_the_next(server, queue):
-    """A replay that is checked again keeps its verdict meanwhile; one of an older engine changes nothing."""
+async def test_verdict_stays_until_the_next(server, queue):
+    """A replay that is checked again keeps its verdict until then. A verdict of an older engine is dropped."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     await queue.settle(await queue.claim(), REFUTED, engine=2)
@@ -226,8 +225,8 @@ async def test_a_verdict_stands_until_the_next(server, queue):
     assert verdicts(server) == {replay_id: "verified"}
 
 
-async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
-    """A verified replay whose next check runs out of budget stays verified, and the newer engine is done with it."""
+async def test_check_without_a_result_keeps_a_proof(server, queue):
+    """A replay whose next check runs out of budget stays verified. The newer engine doesn't check it again."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     await queue.settle(await queue.claim(), VERIFIED_OLDER, engine=1, timeline_digest=b"x")
@@ -238,8 +237,8 @@ async def test_a_check_without_a_result_takes_no_proof_away(server, queue):
     assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
 
 
-async def test_a_verdict_is_new_unless_the_replay_has_it(server, queue):
-    """Not for a claim that has lapsed, not when a check confirms the verdict, and not when it ends without a result."""
+async def test_settling_reports_whether_the_verdict_is_new(server, queue):
+    """A lapsed claim, a confirmed verdict and a check without a result are not new."""
     [(ann, _, _)] = players(server.dsn, 1)
     (replay_id,) = insert(server, ann)
     late = await queue.claim(seconds=0.01)
@@ -252,8 +251,8 @@ async def test_a_verdict_is_new_unless_the_replay_has_it(server, queue):
     assert settled == [False, True, False, False, True]
 
 
-async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
-    """And what was under the older ruleset, once; not what was under the preferred one, or what it checked itself."""
+async def test_newer_engine_rechecks_unverified_replays(server, queue):
+    """It also rechecks those verified under the older ruleset, once. It skips its own verdicts."""
     [(ann, _, _)] = players(server.dsn, 1)
     refuted, verified, newer, older, newest = insert(server, ann, count=5)
     checked = ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2), (VERIFIED_OLDER, 1), (VERIFIED_OLDER, 2))
@@ -270,8 +269,8 @@ async def test_a_newer_engine_checks_again_what_was_not_verified(server, queue):
     assert await queue.run(rechecks.enqueue_outdated, engine=2, most=9) == 0
 
 
-async def test_old_replays_come_from_the_newest_on(server, queue):
-    """Page by page, behind all uploads, and never those that have a verdict."""
+async def test_sweep_queues_old_replays_newest_first(server, queue):
+    """Pages of them follow all uploads. Replays with a verdict are skipped."""
     [(ann, _, _)] = players(server.dsn, 1)
     ids = insert(server, ann, count=7, age="1 h")
     await queue.settle(await queue.claim())
@@ -285,8 +284,8 @@ async def test_old_replays_come_from_the_newest_on(server, queue):
     assert await queue.run(rechecks.sweep, most=3) is None
 
 
-async def test_what_was_received_long_ago_comes_behind_all_uploads(server, queue):
-    """As an import brings it, the newest first; in the queue of searches as well."""
+async def test_imported_replays_come_after_all_uploads(server, queue):
+    """The newest of them come first, in the queue of searches as well."""
     [(ann, _, _)] = players(server.dsn, 1)
     (oldest,), (old,) = insert(server, ann, age="900 d"), insert(server, ann, age="2 d")
     uploads = insert(server, ann, count=3)
@@ -298,8 +297,8 @@ async def test_what_was_received_long_ago_comes_behind_all_uploads(server, queue
     assert await queue.claim_all(search=True) == order
 
 
-async def test_all_can_be_checked_again(server, queue):
-    """The sweep takes those that have a verdict from before it was asked for."""
+async def test_sweep_can_include_replays_with_a_verdict(server, queue):
+    """The sweep takes verdicts that are older than the request."""
     [(ann, _, _)] = players(server.dsn, 1)
     ids = insert(server, ann, count=3)
     for _ in ids:
@@ -311,8 +310,7 @@ async def test_all_can_be_checked_again(server, queue):
     assert set(await queue.claim_all()) == set(ids)
 
 
-async def test_what_is_being_deleted_is_not_waited_for(server, queue):
-    """The sweep leaves it out."""
+async def test_sweep_skips_replays_that_are_being_deleted(server, queue):
     [(ann, _, _)] = players(server.dsn, 1)
     going, staying = insert(server, ann, count=2)
     server.sql("DELETE FROM replay_checks")
@@ -325,8 +323,8 @@ async def test_what_is_being_deleted_is_not_waited_for(server, queue):
     assert waiting(server) == {staying}
 
 
-async def test_how_much_waits_is_known(server, queue):
-    """By queue, and since when the oldest upload has; what is old is counted by itself."""
+async def test_queue_reports_its_lengths_and_oldest_upload(server, queue):
+    """Old replays are counted separately."""
     [(ann, _, _)] = players(server.dsn, 1)
     insert(server, ann, count=2, age="90 s")
     insert(server, ann, age="9 d")
@@ -336,8 +334,7 @@ async def test_how_much_waits_is_known(server, queue):
     assert 80 < found.oldest_seconds < 1000
 
 
-async def test_statements_go_by_index_however_much_there_is(server, queue, figure):
-    """With 10,000 replays in the queues, no table is read as a whole."""
+async def test_statements_use_an_index_with_10000_queued_replays(server, queue, figure):
     (ann, _, _), (bob, _, _) = players(server.dsn, 2)
 
     def fill():

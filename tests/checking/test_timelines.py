@@ -1,4 +1,4 @@
-"""Timelines are made when somebody asks for one (docs/verification.md "The timeline")."""
+"""Timelines are made on request (docs/verification.md "The timeline")."""
 
 import os
 import signal
@@ -30,13 +30,13 @@ STORE = """
 
 
 def makers():
-    """The processes of this one that make timelines."""
+    """Return the child processes that make timelines."""
     return {child for child in children(os.getpid()) if b"timeline_maker" in command_line(child)}
 
 
 @pytest.fixture
 def made(monkeypatch):
-    """The timelines that processes are asked for from now on; nothing is remembered from before."""
+    """The timelines requested from processes from now on; the cache is empty."""
     asked = []
     make = TimelineProcess.make
 
@@ -49,12 +49,12 @@ def made(monkeypatch):
 
 
 def unlike(*numbers, mode):
-    """Games of which no other test here asks for the timelines: the shared service may remember those."""
+    """Return games whose timelines no other test here requests: the shared service may have cached those."""
     return [encoded(game(number, mode=mode)) for number in numbers]
 
 
 async def settled(server, client, body):
-    """Upload a replay, and store the verdict on it as a checker would; its id, and the entity tag of its timeline."""
+    """Upload a replay, and store the verdict on it as a checker would; return its id and its timeline's entity tag."""
     replay_id, verdict = await upload(server, client, body), check(body)
     digest = sha256(compressed_timeline(body, verdict)).digest()
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, ENGINE_VERSION)
@@ -66,8 +66,8 @@ async def ask(server, replay_id, **options):
     return await server.ask("GET", f"/api/replays/{replay_id}/timeline", **options)
 
 
-async def test_each_timeline_is_the_engines_to_the_byte(server):
-    """Of games under both rulesets, with undos and without; the entity tag is that of the checker, before and after."""
+async def test_timeline_is_the_engines_to_the_byte(server):
+    """Games under both rulesets, with undos and without, have the entity tag of the checker."""
     client = await server.player("ann")
     games = [
         encoded(win["replay"])
@@ -87,8 +87,8 @@ async def test_each_timeline_is_the_engines_to_the_byte(server):
             assert answer.headers["etag"] == etag
 
 
-async def test_a_timeline_is_made_once_for_all_who_ask(server, made):
-    """At the same time, and later, when the process is not needed; it is one process, whatever is asked."""
+async def test_timeline_is_made_once_for_all_requests(server, made):
+    """Simultaneous requests share one process, and later ones need none."""
     client = await server.player("ann")
     ids = [(await settled(server, client, body))[0] for body in unlike(0, 1, mode="TimeAttack")]
     asked = [Deferred.fromCoroutine(ask(server, replay_id)) for replay_id in ids * 5]
@@ -99,7 +99,7 @@ async def test_a_timeline_is_made_once_for_all_who_ask(server, made):
 
 
 async def test_two_nodes_make_the_same_timeline(nodes):
-    """At once, each in a process of its own: the same bytes with the same tag, and nothing is stored about it."""
+    """Each node uses its own process. Bytes and tag are the same, and nothing is stored."""
     (body,) = unlike(5, mode="Challenge")
     replay_id, etag = await settled(nodes[0], await nodes[0].player("ann"), body)
     row = "SELECT xmin::text, verdicts::text FROM verdicts"
@@ -110,8 +110,8 @@ async def test_two_nodes_make_the_same_timeline(nodes):
     assert nodes[0].sql(row) == before
 
 
-async def test_an_address_that_asks_for_many_at_once_is_refused(reactor, server, monkeypatch):
-    """429 for what is too much, at once, while the others wait; other addresses and what is remembered are answered."""
+async def test_too_many_simultaneous_timelines_of_an_address_return_429(reactor, server, monkeypatch):
+    """The others of that address wait; other addresses and cached timelines are answered."""
     monkeypatch.setattr(timelines, "SECONDS", PATIENCE)
     client, address = await server.player("ann"), new_address()
     games = unlike(0, 2, 3, 5, mode="Challenge")
@@ -133,8 +133,8 @@ async def test_an_address_that_asks_for_many_at_once_is_refused(reactor, server,
     assert sorted(answer.status for answer in answers) == [200] * len(many) + [429]
 
 
-async def test_a_process_that_is_killed_costs_one_answer(reactor, server, made):
-    """503 for who waits, and the next request starts another process; what is remembered needs none."""
+async def test_killed_process_fails_one_request_only(reactor, server, made):
+    """The waiting request gets 503, and the next one starts another process. Cached timelines need none."""
     client = await server.player("ann")
     first, second = [(await settled(server, client, body))[0] for body in unlike(2, 3, mode="TimeAttack")]
     assert (await ask(server, first)).status == 200
@@ -157,7 +157,7 @@ def database(server, open_database):
 
 @pytest.fixture
 def maker(reactor, database):
-    """Makes timelines as a service does, with bounds of its own."""
+    """Return a maker of timelines with bounds of the test."""
     running = []
 
     def maker(**bounds):
@@ -169,8 +169,8 @@ def maker(reactor, database):
         each.stop()
 
 
-async def test_too_many_that_wait_are_refused(server, maker):
-    """503, so that the line has an end; but who asks for what is being made waits for that."""
+async def test_too_many_waiting_timelines_return_503(server, maker):
+    """A request for a timeline that is being made waits for it."""
     client, timelines = await server.player("ann"), maker(waiting=1)
     first, second, third = [await settled(server, client, encoded(game(number))) for number in range(3)]
     made = [Deferred.fromCoroutine(timelines.make(*replay)) for replay in (first, second, second, first)]
@@ -180,16 +180,16 @@ async def test_too_many_that_wait_are_refused(server, maker):
     assert tags == [etag for _, etag in (first, second, second, first)]
 
 
-async def test_a_verdict_that_does_not_fit_is_a_409(server):
-    """Never a wrong timeline: as if the replay could not be played back."""
+async def test_verdict_that_does_not_fit_returns_409(server):
+    """A wrong timeline would be worse."""
     replay_id, _ = await settled(server, await server.player("ann"), *unlike(1, mode="Challenge"))
     server.sql("UPDATE verdicts SET score = score + 5 WHERE replay_id = %s", (replay_id,))
     answer = await ask(server, replay_id)
     assert (answer.status, answer.headers["error-code"]) == (409, "not_playable")
 
 
-async def test_memory_for_timelines_has_a_bound(server, maker):
-    """Those that nobody has asked for the longest are forgotten first."""
+async def test_timeline_cache_has_a_memory_bound(server, maker):
+    """The timelines unused for longest are dropped first."""
     client = await server.player("ann")
     games = [encoded(game(number)) for number in range(3)]
     first, second, third = [await settled(server, client, body) for body in games]
@@ -201,8 +201,7 @@ async def test_memory_for_timelines_has_a_bound(server, maker):
     assert [timelines.remembered(etag) is not None for _, etag in (first, second, third)] == [True, False, True]
 
 
-async def test_an_upload_that_is_no_win_has_no_timeline(server, made):
-    """What a checker leaves undecided is a 409, without any work for it."""
+async def test_undecided_replay_returns_409_without_any_work(server, made):
     replay_id = await upload(server, await server.player("ann"), endless())
     assert (await ask(server, replay_id)).status == 409
     assert not made

@@ -1,4 +1,4 @@
-"""With several workers, one of them has the checkers of the node (docs/operations.md "Checking replays")."""
+"""One of several workers has the checkers of the node (docs/operations.md "Checking replays")."""
 
 import os
 import signal
@@ -12,12 +12,12 @@ from tests.harness.processes import alive, replaced, wait_until_ready, workers
 
 
 def by_worker(process):
-    """The checkers of each worker that has any."""
+    """Return the checkers of each worker that has any."""
     return {worker: found for worker in workers(process) if (found := checkers(worker))}
 
 
 async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
-    """When it dies another one gets them, and when all are replaced its successor; they leave with it."""
+    """When it dies, another worker gets them; a reload passes them to its successor. They end with the worker."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2", SOLISYNC_CHECKERS="1")
     await deferToThread(wait_until_ready, process, 2)

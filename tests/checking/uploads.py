@@ -1,4 +1,4 @@
-"""Replays to check: won games of the game's own engine, and what to do with them."""
+"""Replays to check: won games of the game's own engine, and helpers for them."""
 
 import copy
 import json
@@ -12,12 +12,12 @@ SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock that were all undone, whi
 
 
 def checkers(pid):
-    """The checker processes of a process."""
+    """Return the checker processes of a process."""
     return {child for child in children(pid) if b"checker" in command_line(child)}
 
 
 def game(number=0, *, undo=False, **changes):
-    """A won game as a client uploads it; with `undo`, one in which moves were undone."""
+    """Return a won game as a client uploads it; with `undo`, one in which moves were undone."""
     return {**wins("2026-05-19", undo=undo)[number]["replay"], **changes}
 
 
@@ -26,19 +26,19 @@ def encoded(replay):
 
 
 def endless():
-    """A replay of which the search for undos finds no end."""
+    """Return a replay for which the search for undos finds no end."""
     replay = copy.deepcopy(wins("2026-05-01", undo=True)[0]["replay"])
     replay["moves"][5:5] = ["StockClick"] * SEARCH_FOR_ALL_THERE_IS
     return {**replay, "final_score": replay["final_score"] + 5}
 
 
 def refuted():
-    """A replay that claims a score which no game has."""
+    """Return a replay that claims an impossible score."""
     return game(final_score=game()["final_score"] + 1)
 
 
 async def upload(server, client, replay):
-    """Upload a replay; its id."""
+    """Upload a replay; return its id."""
     body = replay if isinstance(replay, bytes) else encoded(replay)
     answer = await server.ask("POST", "/api/replays", body=body, bearer=client.tokens.access_token)
     assert answer.status == 200, answer
@@ -46,7 +46,7 @@ async def upload(server, client, replay):
 
 
 def insert(server, user_id, *, count=1, body="{}", age="0 s"):
-    """Insert replays as a node of version 0.1.0 does, which knows nothing of checks; their ids, the oldest first."""
+    """Insert replays as a node of version 0.1.0 does, which doesn't queue them; return their ids, oldest first."""
     ids = [str(uuid4()) for _ in range(count)]
     for number, replay_id in enumerate(ids):
         server.sql(
@@ -58,14 +58,14 @@ def insert(server, user_id, *, count=1, body="{}", age="0 s"):
 
 
 async def verdict(server, replay_id):
-    """The verdict of now."""
+    """Return the current verdict."""
     answer = await server.ask("GET", f"/api/replays/{replay_id}/verdict")
     assert answer.status == 200
     return answer.json
 
 
 async def checked(reactor, server, *ids, seconds=45):
-    """Wait until each of the replays has a verdict; the first one's."""
+    """Wait until each of the replays has a verdict; return the first one's."""
     await until(
         reactor,
         lambda: (

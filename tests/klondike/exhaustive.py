@@ -1,6 +1,7 @@
-"""A search for undos that has nothing clever about it: before each move it tries every number of undos.
+"""A simple search for undos, as a reference: before each move it tries every number of undos.
 
-With a real list of moves to undo, so that it shares no idea with solisync.klondike.search. Good for a few undos.
+It keeps a real list of moves to undo, so that it shares no idea with solisync.klondike.search. It is fast enough for
+a few undos.
 """
 
 from solisync.klondike.rules import MoveEvent, is_won, play
@@ -8,7 +9,7 @@ from solisync.klondike.scoring import UNDO_PENALTY
 
 
 def fewest_undos(recording, first, ruleset, most, *, undo_depth):
-    """The fewest undos that explain a recording under a ruleset; None if `most` are not enough."""
+    """Return the fewest undos that explain a recording under a ruleset, or None if `most` aren't enough."""
     explained = (undos for undos in range(most + 1) if _explains(recording, first, ruleset, undos, undo_depth))
     return next(explained, None)
 

@@ -1,10 +1,10 @@
-"""A timeline played back as a page would, without knowing any rule."""
+"""Playback of a timeline as a page does it, without any rule of the game."""
 
 from solisync.klondike.rules import FACE_DOWN, PILE_NAMES
 
 
 class Player:
-    """Plays a timeline back as a page would: piles of cards, and the cards that lie face down."""
+    """A player of a timeline: piles of cards, and the cards that lie face down."""
 
     def __init__(self, deal):
         self.piles = {name: [] for name in PILE_NAMES} | {"s": list(deal["stock"])}

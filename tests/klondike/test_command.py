@@ -17,7 +17,7 @@ UNDONE = wins("2026-05-19", undo=True)[0]["replay"]
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the command with a replay, or bytes, at its standard input: exit status, output, errors."""
+    """Run the command with a replay, or bytes, at its standard input; return exit status, output and errors."""
 
     def run(replay, *arguments):
         body = replay if isinstance(replay, bytes) else encoded(replay)
@@ -28,8 +28,8 @@ def run(monkeypatch, capsys):
     return run
 
 
-def test_verdicts_and_exit_statuses(run):
-    """One line each; 0 verified, 1 refuted, 3 undecided, 4 unreadable."""
+def test_verdict_sets_the_exit_status(run):
+    """The command prints one line; 0 is verified, 1 refuted, 3 undecided, 4 unreadable."""
     cases = [
         (0, "verified: won with ", LITERAL, ()),
         (0, "undos: 2)", UNDONE, ()),
@@ -44,8 +44,8 @@ def test_verdicts_and_exit_statuses(run):
         assert words in out
 
 
-def test_a_file_that_cannot_be_read(capsys, tmp_path):
-    """One line on standard error, status 2."""
+def test_unreadable_file_exits_with_2(capsys, tmp_path):
+    """Standard error has one line."""
     for path in (tmp_path / "none.json", tmp_path):
         assert main([str(path)]) == 2
         shown = capsys.readouterr()
@@ -54,8 +54,8 @@ def test_a_file_that_cannot_be_read(capsys, tmp_path):
         assert str(path) in shown.err
 
 
-def test_the_timeline(run):
-    """JSON of a verified replay; otherwise one line on standard error that says why not."""
+def test_timeline_option_prints_json_of_a_verified_replay(run):
+    """For any other replay, standard error has the reason in one line."""
     status, out, _ = run(UNDONE, "--timeline")
     assert status == 0
     assert json.loads(out)["undos"] == 2
@@ -63,8 +63,8 @@ def test_the_timeline(run):
     assert (status, out, err.count("\n")) == (4, "", 1)
 
 
-def test_the_boards(run):
-    """The deal and one board for each step, undos included; where a move is refused, that is said."""
+def test_boards_option_prints_each_step(run):
+    """The deal and one board for each step, undos included, up to a refused move."""
     _, out, _ = run(UNDONE, "--boards")
     assert out.count("foundations ") == 1 + len(UNDONE["moves"]) + 2
     assert out.count("undo, score") == 2
@@ -77,13 +77,12 @@ def test_the_boards(run):
     assert (status, out.count("\n")) == (4, 1)
 
 
-def test_every_reason_is_put_in_words():
-    """None is forgotten."""
+def test_every_reason_has_a_text():
     assert set(EXPLANATIONS) == set(Reason)
 
 
-def test_it_runs_as_a_module_without_twisted(tmp_path):
-    """From a file; nothing but the engine is imported, and a reader that stops early is no error."""
+def test_engine_runs_as_a_module_without_twisted(tmp_path):
+    """The command reads a file and imports only the engine. A reader that stops early is no error."""
     path = tmp_path / "replay.json"
     path.write_bytes(encoded(UNDONE))
     words = [sys.executable, "-m", "solisync.klondike", str(path), "--boards"]

@@ -1,6 +1,6 @@
-"""The promises of docs/verification.md in figures, over all vectors that there are; runs with --fire.
+"""The promises of docs/verification.md in figures, over all vectors; runs with --fire.
 
-KLONDIKE_VECTORS names a directory with more of them than the repository has.
+KLONDIKE_VECTORS names a directory with more vectors than the repository has.
 """
 
 import random
@@ -24,14 +24,14 @@ BUSY = 10  # how much slower than promised the machine of a test may be
 
 
 def timed(work, *arguments, **options):
-    """The result of some work, and the CPU seconds that it took."""
+    """Return the result of some work, and the CPU seconds that it took."""
     started = time.process_time()
     result = work(*arguments, **options)
     return result, time.process_time() - started
 
 
 def checked(replay):
-    """The verdict, and how many seconds of CPU it took; up to ten times as long as a checker may take."""
+    """Return the verdict, and its seconds of CPU time; allow ten times as long as a checker may take."""
     began = time.process_time()
     return timed(check, encoded(replay), used=lambda: (time.process_time() - began) / (SECONDS * BUSY))
 
@@ -44,8 +44,7 @@ def spread(values, unit="s"):
     )
 
 
-def test_deals_and_traces():
-    """Every deck, and every attempt of every trace."""
+def test_all_decks_and_trace_attempts_agree():
     deals = lines("deals", DIRECTORY)
     assert all(shuffled_deck(deal["seed"]) == deal["deck"] for deal in deals)
     print(f"\n{len(deals)} deals")
@@ -55,10 +54,10 @@ def test_deals_and_traces():
 
 
 @pytest.mark.parametrize("ruleset", BY_NAME)
-def test_games_without_undos(ruleset):
-    """The literal check takes under 5 ms; it leaves games of the older ruleset to a search, in under a second.
+def test_games_without_undos_are_verified_in_time(ruleset):
+    """The literal check takes under 5 ms.
 
-    A timeline has under 150 bytes a move.
+    Games of the older ruleset take a search of under a second. A timeline has under 150 bytes a move.
     """
     replays = [win["replay"] for win in wins(ruleset, undo=False, directory=DIRECTORY)]
     literal, searched, sizes = [], [], []
@@ -81,8 +80,8 @@ def test_games_without_undos(ruleset):
 
 
 @pytest.mark.parametrize("ruleset", BY_NAME)
-def test_games_with_undos(ruleset):
-    """At least 99 of 100 are verified in time, half of them at once; never with more undos than there were."""
+def test_99_of_100_games_with_undos_are_verified_in_time(ruleset):
+    """Half of them take less than 0.1 s. No verdict has more undos than there were."""
     games = wins(ruleset, undo=True, directory=DIRECTORY)
     outcomes = [(win, *checked(win["replay"])) for win in games]
     verified = [(win, verdict, seconds) for win, verdict, seconds in outcomes if verdict.status == "verified"]
@@ -98,8 +97,8 @@ def test_games_with_undos(ruleset):
 
 @pytest.mark.parametrize(("count", "depth"), [(3, 12), (2, 25)])
 @pytest.mark.parametrize("ruleset", BY_NAME)
-def test_games_with_branches_many_moves_deep(ruleset, count, depth):
-    """At least nine of ten are verified in time, with undos that lead to that score."""
+def test_nine_of_ten_games_with_deep_branches_are_verified_in_time(ruleset, count, depth):
+    """The undos lead to the recorded score."""
     chance = random.Random(f"{count} {depth}")
     replays = [win["replay"] for win in wins(ruleset, undo=False, directory=DIRECTORY)]
     seconds, verified = [], 0
@@ -117,8 +116,8 @@ def test_games_with_branches_many_moves_deep(ruleset, count, depth):
 
 
 @pytest.mark.parametrize("how", FORGERIES)
-def test_forgeries(how):
-    """None is verified unless the plain engine finds that it is a won game with that score all the same."""
+def test_verified_forgeries_are_won_games(how):
+    """The plain engine finds each of them won, with the recorded score."""
     chance = random.Random(how)
     statuses, seconds = Counter(), []
     for ruleset in BY_NAME:

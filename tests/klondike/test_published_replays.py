@@ -1,4 +1,4 @@
-"""The files that docs/replays.md offers to client developers get the verdicts that it tells."""
+"""The files that docs/replays.md offers to client developers get the verdicts that it lists."""
 
 import json
 import re
@@ -28,21 +28,21 @@ MALFORMED = {"no_moves.json", "no_seed.json", "unknown_move.json"}
 
 @pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])
 def test_each_replay_gets_the_verdict_of_the_index(entry):
-    """In all that the interface tells but the time."""
+    """All fields of the API's verdict agree but the time."""
     verdict = check((FILES / entry["file"]).read_bytes())
     assert {name: getattr(verdict, name) for name in entry["verdict"]} == entry["verdict"]
 
 
-def test_the_index_names_every_file():
-    """And the page links to each of them; there is one for every reason but those of a failed or too long check."""
+def test_index_names_every_file():
+    """The page links to each file. Every reason has a file, except those of a failed or too long check."""
     named = {entry["file"] for entry in INDEX}
     assert named | {"index.json", "deals.json", "replay.schema.json"} == {path.name for path in FILES.iterdir()}
     assert {f"replays/{name}" for name in named} <= set(re.findall(r"\]\(([^)]+)\)", PAGE))
     assert {entry["verdict"]["reason"] for entry in INDEX} == {*Reason, None} - {Reason.BUDGET, Reason.CRASHED}
 
 
-def test_the_deals_are_those_of_the_engine():
-    """Each shuffled list, and the columns and the stock of the one that the page works out."""
+def test_documented_deals_are_those_of_the_engine():
+    """The page has shuffled lists, and the columns and the stock of one deal."""
     for each in json.loads((FILES / "deals.json").read_text("utf-8")):
         assert shuffled_deck(int(each["seed"])) == each["deck"]
     worked = PAGE.split("### One deal, step by step")[1].split("## ")[0]
@@ -55,13 +55,13 @@ def test_the_deals_are_those_of_the_engine():
 
 
 def name(card):
-    """A card as the page writes it: 10♠."""
+    """Return a card as the page writes it: 10♠."""
     card %= FACE_DOWN
     return f"{['A', *range(2, 11), 'J', 'Q', 'K'][card % 13]}{'♣♦♥♠'[card // 13]}"
 
 
-def test_the_page_shows_the_beginning_of_the_first_replay():
-    """Its header and first moves; the points after each of these are in a table."""
+def test_page_shows_the_beginning_of_the_first_replay():
+    """Header and first moves are quoted; the points after each of them are in a table."""
     body = (FILES / "won_draw_one.json").read_bytes()
     whole = json.loads(body)
     shown = json.loads(re.search(r"```json\n(.+?)```", PAGE, re.S)[1])
@@ -74,20 +74,20 @@ def test_the_page_shows_the_beginning_of_the_first_replay():
         assert game.score == int(score)
 
 
-def test_the_example_of_the_interface_is_the_first_replay():
-    """To the byte, so that what is said of one holds for the other."""
+def test_example_of_the_api_is_the_first_replay():
+    """Both are equal to the byte, so that the text about one is true of the other."""
     path = EXAMPLE_FILE
     assert path.read_bytes() == (FILES / "won_draw_one.json").read_bytes()
 
 
-def test_the_schema_is_the_shape_of_the_interface():
-    """docs/replays/replay.schema.json is made from it; where this fails, write what is expected to that file."""
+def test_published_schema_equals_the_shape_of_the_api():
+    """docs/replays/replay.schema.json is made from the shape. If this fails, write the expected text to that file."""
     assert (FILES / "replay.schema.json").read_bytes() == msgspec.json.format(msgspec.json.encode(SCHEMA)) + b"\n"
 
 
 @pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])
-def test_the_shape_tells_what_is_written_wrongly(entry):
-    """Replays in which a seed, moves or the right shape are missing don't fit it; all others do."""
+def test_schema_rejects_malformed_replays_only(entry):
+    """A replay without a seed or moves, or of another shape, doesn't fit; all others do."""
     body = (FILES / entry["file"]).read_bytes()
     if entry["file"] in MALFORMED:
         with pytest.raises(msgspec.ValidationError):

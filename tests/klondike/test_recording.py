@@ -1,4 +1,4 @@
-"""An uploaded replay is read, or refused as unreadable, whatever its bytes are."""
+"""Reading an uploaded replay, or refusing it as unreadable, for any bytes."""
 
 import json
 
@@ -26,7 +26,7 @@ GOOD = {
 
 
 def reason(body):
-    """Why a body is unreadable; None if it isn't."""
+    """Return why a body is unreadable, or None if it is readable."""
     try:
         read_recording(body)
     except UnreadableError as error:
@@ -42,28 +42,27 @@ def with_move(move):
     return with_fields(moves=["StockClick", move])
 
 
-def test_what_is_read():
-    """Seed, modes, score and moves."""
+def test_recording_has_seed_modes_score_and_moves():
     recording = read(GOOD)
     assert (recording.seed, recording.draw, recording.mode) == (2**64 - 1, 3, "Classic")
     assert recording.final_score == 650
     assert recording.moves == (STOCK_CLICK, Move(10, 3, 1))
 
 
-def test_a_click_is_no_move_from_stock_to_waste():
-    """The latter is read as it stands, to be refused by every board."""
+def test_move_from_stock_to_waste_is_no_click():
+    """The move is read unchanged, and every board refuses it."""
     recorded = {"Move": {"from": "Stock", "to": "Waste", "count": 0}}
     assert read_recording(with_move(recorded)).moves[1] == Move(STOCK, WASTE, 0) != STOCK_CLICK
 
 
-def test_older_clients_wrote_draw_and_recycle():
-    """Both are a click on the stock."""
+def test_draw_and_recycle_of_older_clients_are_clicks():
+    """Both mean a click on the stock."""
     assert read_recording(with_fields(schema_version=1, moves=["Draw", "Recycle"])).moves == (STOCK_CLICK,) * 2
 
 
 @pytest.mark.parametrize("mode", ["Classic", "Zen", "Challenge", "TimeAttack", {"Difficulty": "Easy"}])
-def test_modes(mode):
-    """The mode with a level is told without it; Challenge alone has no undo, Zen alone no score."""
+def test_mode_decides_on_undos_and_scores(mode):
+    """A mode with a level is read without the level. Only Challenge has no undo; only Zen has no score."""
     recording = read_recording(with_fields(mode=mode))
     assert recording.mode == (mode if isinstance(mode, str) else "Difficulty")
     assert recording.allows_undo is (mode != "Challenge")
@@ -82,32 +81,30 @@ def test_modes(mode):
         ("1" * 5000, None),
     ],
 )
-def test_a_score_is_a_number(spelled, read_as):
-    """650.0 is 650; what is no whole number no game can score."""
+def test_score_may_be_any_spelling_of_a_whole_number(spelled, read_as):
+    """650.0 is 650. No game can have a score that isn't whole."""
     body = json.dumps(GOOD).replace('"final_score": 650', f'"final_score": {spelled}').encode()
     assert read_recording(body).final_score == read_as
 
 
 @pytest.mark.parametrize("seed", [None, -1, 2**64, 1.5, -1.0, 2.0**53, True, [], {}, 10**4000])
-def test_a_seed_is_an_integer_from_0_to_2_64(seed):
-    """Anything else counts as absent."""
+def test_seed_outside_of_64_bits_counts_as_absent(seed):
     assert reason(with_fields(seed=seed)) is Reason.NO_SEED
 
 
 @pytest.mark.parametrize("seed", [0, 5, 2**53 + 1, 2**64 - 1])
-def test_a_seed_may_be_text(seed):
-    """In its shortest spelling: for clients whose numbers are doubles."""
+def test_seed_may_be_text(seed):
+    """Text in the shortest spelling suits clients whose numbers are doubles."""
     assert read_recording(with_fields(seed=str(seed))) == read_recording(with_fields(seed=seed))
 
 
 @pytest.mark.parametrize("seed", OTHER_SPELLINGS)
-def test_a_seed_as_text_has_one_spelling(seed):
-    """Another one counts as absent."""
+def test_other_spelling_of_a_seed_counts_as_absent(seed):
     assert reason(with_fields(seed=seed)) is Reason.NO_SEED
 
 
 def as_doubles(value):
-    """The same JSON value as a client writes it whose numbers are all doubles."""
+    """Return a JSON value as a client writes it whose numbers are all doubles."""
     if isinstance(value, dict):
         return {name: as_doubles(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -138,15 +135,14 @@ def test_whole_doubles_are_read_as_integers(seed, moves, places):
 
 
 @pytest.mark.parametrize("moves", [None, [], "", {}, 0])
-def test_no_moves(moves):
-    """What the original's browser page uploads."""
+def test_replay_without_moves_is_unreadable(moves):
+    """The original's browser page uploads such replays."""
     assert reason(with_fields(moves=moves)) is Reason.NO_MOVES
 
 
 @pytest.mark.parametrize("field", ["mode", "draw_mode", "final_score"])
 @pytest.mark.parametrize("value", [None, True, [], {}, "x", {"Difficulty": 1}, {"Difficulty": "Easy", "x": 1}])
-def test_a_field_of_another_shape(field, value):
-    """Of any type, in any place."""
+def test_field_of_another_shape_is_unreadable(field, value):
     assert reason(with_fields(**{field: value})) is Reason.SHAPE
     assert reason(encoded({name: value for name, value in GOOD.items() if name != field})) is Reason.SHAPE
 
@@ -175,8 +171,7 @@ def test_a_field_of_another_shape(field, value):
         ),
     ],
 )
-def test_a_move_of_another_shape(move):
-    """The whole replay is unreadable then."""
+def test_move_of_another_shape_makes_the_replay_unreadable(move):
     assert reason(with_move(move)) is Reason.SHAPE
 
 
@@ -197,8 +192,8 @@ def test_a_move_of_another_shape(move):
         b'{"a":' * 2**17,
     ],
 )
-def test_what_is_no_json_object(body):
-    """Other encodings, other constants, brackets without end."""
+def test_body_that_is_no_json_object_is_unreadable(body):
+    """Examples are other encodings, other constants and brackets without an end."""
     assert reason(body) is Reason.SHAPE
 
 
@@ -206,15 +201,15 @@ def test_what_is_no_json_object(body):
     "extra",
     ['"x": "\\ud800"', '"x": ' + "9" * 5000, '"\\udc00": 1', '"x": ' + "[" * 62 + "]" * 62, '"seed": "x", "seed": 5'],
 )
-def test_what_else_is_in_it_is_not_looked_at(extra):
-    """Halves of surrogate pairs, deep nesting; of duplicate keys the last one counts."""
+def test_unknown_fields_are_ignored(extra):
+    """They may have halves of surrogate pairs or deep nesting. Of duplicate keys the last one counts."""
     body = encoded(GOOD).decode().replace('"share_url": null', extra).encode()
     assert reason(body) is None
     assert check_literally(body).status is Status.PENDING
 
 
-def test_half_a_surrogate_pair_inside_of_a_move():
-    """As a name or as a value, it is no move."""
+def test_move_with_half_a_surrogate_pair_is_unreadable():
+    """The half may be in a name or a value."""
     assert reason(with_move({"Move": {"\ud800": 1}})) is Reason.SHAPE
     assert reason(with_move("\ud800")) is Reason.SHAPE
     assert reason(with_fields(mode="\ud800")) is Reason.SHAPE
@@ -238,7 +233,7 @@ JSON = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*GOOD]), JSON), st.lists(JSON, max_size=3))
 def test_any_json_in_any_place_gets_a_verdict(fields, moves):
-    """Never an exception, and only what is readable goes on to a search."""
+    """No field causes an exception, and only readable replays go on to a search."""
     body = json.dumps(GOOD | fields | ({"moves": moves} if moves else {})).encode()
     verdict = check_literally(body)
     assert (verdict.status is Status.UNREADABLE) == (reason(body) is not None)
@@ -247,6 +242,5 @@ def test_any_json_in_any_place_gets_a_verdict(fields, moves):
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
-def test_any_bytes_get_a_verdict(body):
-    """Which is that they are unreadable."""
+def test_random_bytes_are_unreadable(body):
     assert check_literally(body).status is Status.UNREADABLE

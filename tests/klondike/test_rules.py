@@ -1,4 +1,4 @@
-"""Which moves a board accepts, what they make of it, and what they score."""
+"""The moves that a board accepts, their results, and their scores."""
 
 import pytest
 
@@ -21,7 +21,7 @@ ACE, TWO, THREE, FOUR, FIVE, QUEEN, KING = 0, 1, 2, 3, 4, 11, 12
 
 
 def board(**piles):
-    """A board with these cards in these piles, and nothing else."""
+    """Return a board with these cards in these piles, and nothing else."""
     return tuple(bytes(piles.get(name, ())) for name in PILE_NAMES)
 
 
@@ -53,8 +53,8 @@ def game(start, ruleset=MAY_19, draw=1, **options):
         ("t5", "t1", 1),
     ],
 )
-def test_a_move_that_is_none_is_refused(words):
-    """The same pile twice, no cards or too many, from the stock, to stock or waste, from an empty pile."""
+def test_malformed_move_is_refused(words):
+    """Examples are the same pile twice, no cards or too many, the stock as source, or an empty pile."""
     start = board(s=[CLUBS], w=[CLUBS + KING], t0=[SPADES + THREE, HEARTS + TWO], t1=[HEARTS + FOUR])
     for lenient in (False, True):
         assert not accepts(start, *words, lenient=lenient)
@@ -78,8 +78,8 @@ def test_a_move_that_is_none_is_refused(words):
         ([], [SPADES + QUEEN], False),
     ],
 )
-def test_what_a_column_takes(column, cards, accepted):
-    """One rank lower and the other colour, or a king where it is empty; runs of face-up cards move as one."""
+def test_column_takes_the_next_lower_rank_of_the_other_colour(column, cards, accepted):
+    """An empty column takes a king. A run of face-up cards moves as one."""
     assert accepts(board(t0=column, t1=cards), "t1", "t0", len(cards)) is accepted
 
 
@@ -94,15 +94,15 @@ def test_what_a_column_takes(column, cards, accepted):
         (range(CLUBS, CLUBS + 13), DIAMONDS + ACE, False),
     ],
 )
-def test_what_a_foundation_takes(foundation, card, accepted):
-    """Any ace where it is empty, else the next rank of its suit; one card at a time."""
+def test_foundation_takes_an_ace_or_the_next_rank(foundation, card, accepted):
+    """Any empty foundation takes any ace; one card moves at a time."""
     assert accepts(board(f1=foundation, t0=[card]), "t0", "f1") is accepted
     assert accepts(board(f1=foundation, w=[card]), "w", "f1") is accepted
     assert not accepts(board(f1=foundation, t0=[card, card]), "t0", "f1", 2)
 
 
 def test_only_the_lenient_rules_move_an_ace_between_foundations_or_a_run_from_the_waste():
-    """Both are needs_leniency; a run that doesn't fit is refused by either."""
+    """Both moves are `needs_leniency`. Neither ruleset accepts a run that doesn't fit."""
     start = board(f0=[CLUBS], t0=[HEARTS + FOUR], w=[HEARTS + THREE, SPADES + THREE, HEARTS + TWO])
     for words in (("f0", "f1", 1), ("w", "t0", 2)):
         assert needs_leniency(move(*words))
@@ -113,23 +113,22 @@ def test_only_the_lenient_rules_move_an_ace_between_foundations_or_a_run_from_th
     assert not needs_leniency(STOCK_CLICK)
 
 
-def test_a_card_comes_back_from_a_foundation():
-    """One card, to a column."""
+def test_card_returns_from_a_foundation_to_a_column():
     start = board(f0=[CLUBS, CLUBS + TWO], t0=[HEARTS + THREE])
     assert accepts(start, "f0", "t0")
     assert not accepts(start, "f0", "t0", 2)
 
 
-def test_a_column_turns_up_its_last_card():
-    """The card beneath those that leave lies face up at once."""
+def test_column_turns_up_its_last_card():
+    """The card beneath the moved ones lies face up immediately."""
     played = play(board(t0=[CLUBS + FACE_DOWN, SPADES + FACE_DOWN, HEARTS]), move("t0", "f0"), 1, lenient=False)
     assert played.board == board(f0=[HEARTS], t0=[CLUBS + FACE_DOWN, SPADES])
     assert played.event is MoveEvent.CARD_TURNED_UP
 
 
 @pytest.mark.parametrize(("draw", "drawn"), [(1, [[3], [2], [1], [0]]), (3, [[1, 2, 3], [0]])])
-def test_a_click_draws_from_the_end_of_the_stock_and_turns_the_waste_over(draw, drawn):
-    """Cards keep their order when drawn; the waste becomes the stock in reverse; with neither there is no click."""
+def test_click_draws_from_the_stock_or_turns_the_waste_over(draw, drawn):
+    """Drawn cards keep their order. The waste becomes the stock in reverse; if both are empty, the click is refused."""
     now = start = board(s=[0, 1, 2, 3])
     waste = []
     for cards in drawn:
@@ -141,8 +140,8 @@ def test_a_click_draws_from_the_end_of_the_stock_and_turns_the_waste_over(draw, 
     assert start == board(s=[0, 1, 2, 3])
 
 
-def test_moves_that_no_board_accepts():
-    """The stock, the waste as a target, the same pile, no card, more than a run has, more than one at a foundation."""
+def test_impossible_moves_are_refused_by_every_board():
+    """Examples use the stock, the waste as a target, the same pile, no card, or too many cards."""
     for words in (("t0", "t1", 13), ("w", "t0", 13), ("f0", "f1", 1), ("f0", "t0", 1), ("t0", "f0", 1)):
         assert can_be_legal(move(*words))
     assert can_be_legal(STOCK_CLICK)
@@ -162,8 +161,8 @@ def test_moves_that_no_board_accepts():
         (("t0", "t3"), 5, 0),
     ],
 )
-def test_points(words, now, before):
-    """What each move scores by the two rulesets; a card turned up counts with the move, before the floor at 0."""
+def test_each_move_scores_by_its_ruleset(words, now, before):
+    """A card turned up counts with the move, before the floor at 0."""
     piles = {"t0": [SPADES + FACE_DOWN, HEARTS], "w": [CLUBS], "t1": [DIAMONDS + TWO]}
     piles |= {"f1": [DIAMONDS, DIAMONDS + TWO], "t2": [SPADES + THREE], "t3": [CLUBS + TWO]}
     for ruleset, points in ((MAY_19, now), (MAY_1, before)):
@@ -179,8 +178,8 @@ def test_points(words, now, before):
 
 
 @pytest.mark.parametrize(("draw", "fines"), [(1, [0, 100, 100, 100, 100]), (3, [0, 0, 0, 20, 20])])
-def test_turning_the_waste_over_costs_from_some_time_on(draw, fines):
-    """Drawing one card, the second time; drawing three, the fourth; by the older ruleset, never."""
+def test_turning_the_waste_over_costs_points_by_ruleset(draw, fines):
+    """Drawing one card, the second turn costs; drawing three, the fourth. In the older ruleset none does."""
     for ruleset, expected in ((MAY_19, fines), (MAY_1, [0] * 5)):
         playing = game(board(s=[0]), ruleset, draw)
         for fine in expected:
@@ -190,8 +189,8 @@ def test_turning_the_waste_over_costs_from_some_time_on(draw, fines):
             assert playing.score == 500 - fine
 
 
-def test_an_undo_costs_15_points_off_the_score_before_the_move():
-    """Board and number of moves are as before; how often the waste was turned over is not."""
+def test_undo_costs_15_points_off_the_score_before_the_move():
+    """Board and number of moves are restored. The number of turns of the waste isn't."""
     playing = game(board(t0=[HEARTS], t1=[SPADES], w=[CLUBS]))
     playing.play(move("t0", "f0"))
     playing.play(move("t1", "f1"))
@@ -203,8 +202,8 @@ def test_an_undo_costs_15_points_off_the_score_before_the_move():
     assert (playing.score, playing.turns, playing.board) == (35, 1, board(f0=[HEARTS], t1=[SPADES], w=[CLUBS]))
 
 
-def test_how_many_moves_can_be_undone():
-    """The last 64; none when the game doesn't allow it."""
+def test_last_64_moves_can_be_undone():
+    """A game without undo refuses all."""
     playing = game(board(s=[0, 1]))
     for _ in range(UNDO_DEPTH + 5):
         playing.play(STOCK_CLICK)
@@ -214,8 +213,8 @@ def test_how_many_moves_can_be_undone():
     assert not strict.undo()
 
 
-def test_after_the_win_nothing_is_accepted():
-    """Neither a move nor an undo; a game is won when each foundation has a whole suit."""
+def test_won_game_accepts_no_move_and_no_undo():
+    """A game is won when each foundation has a whole suit."""
     suits = [range(suit, suit + 13) for suit in (CLUBS, DIAMONDS, HEARTS, SPADES)]
     playing = game(board(f0=suits[0], f1=suits[1], f2=suits[2], f3=suits[3][:-1], t0=[SPADES + KING]))
     assert not playing.won
@@ -226,8 +225,7 @@ def test_after_the_win_nothing_is_accepted():
     assert not playing.undo()
 
 
-def test_zen_scores_nothing():
-    """Neither points nor penalties."""
+def test_zen_has_neither_points_nor_penalties():
     playing = game(board(t0=[HEARTS]), zen=True)
     playing.play(move("t0", "f0"))
     assert playing.score == 0

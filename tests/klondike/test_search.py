@@ -1,4 +1,4 @@
-"""The search finds the fewest undos there can be, and nothing where there are none."""
+"""The search finds the fewest possible undos, and none where no undos explain the game."""
 
 import random
 from dataclasses import replace
@@ -21,7 +21,7 @@ CANDIDATES += [Move(source, target, size) for source, target, size in product(CO
 
 
 def endgame(chance, undo_depth):
-    """The last moves of a won game, with undone ones put in, and now and then a forgery: a recording and a board."""
+    """The last moves of a won game, with undone moves, and sometimes forged: a recording and a board."""
     ruleset = chance.choice(RULESETS)
     replays = [win["replay"] for win in wins(ruleset.name, undo=False) if win["replay"]["mode"] != "Challenge"]
     whole = read(chance.choice(replays))
@@ -56,8 +56,8 @@ def endgame(chance, undo_depth):
 
 
 @pytest.mark.parametrize("undo_depth", [64, 1, 2])
-def test_it_agrees_with_trying_everything(undo_depth, monkeypatch):
-    """The same fewest undos under each ruleset for endgames true and forged, however many moves can be undone."""
+def test_search_agrees_with_the_exhaustive_search(undo_depth, monkeypatch):
+    """Both find the same number of undos in true and forged endgames, under each ruleset and undo depth."""
     monkeypatch.setattr(game, "UNDO_DEPTH", undo_depth)
     monkeypatch.setattr(branches, "UNDO_DEPTH", undo_depth)
     chance = random.Random(undo_depth)
@@ -77,7 +77,7 @@ def test_it_agrees_with_trying_everything(undo_depth, monkeypatch):
 
 
 def deepened(whole, ruleset, chance, *, count, depth):
-    """A won game with so many branches put in, each undone at once and up to so many moves deep; and its undos."""
+    """Return a won game with this many branches, each undone immediately, up to `depth` moves deep; and its undos."""
     playing, moves, undos = started(whole, ruleset), [], 0
     places = set(chance.sample(range(len(whole.moves)), count))
     for place, move in enumerate(whole.moves):
@@ -97,8 +97,8 @@ def deepened(whole, ruleset, chance, *, count, depth):
 
 
 @pytest.mark.parametrize(("count", "depth"), [(3, 12), (8, 4), (15, 2)])
-def test_moves_undone_many_at_a_time_are_found(count, depth):
-    """As people do who go back a long way; with no more undos than there were."""
+def test_search_finds_many_moves_undone_together(count, depth):
+    """People undo that way. The result has no more undos than there were."""
     chance = random.Random(count)
     for ruleset in RULESETS:
         whole = read(wins(ruleset.name, undo=False)[0]["replay"])
@@ -108,8 +108,8 @@ def test_moves_undone_many_at_a_time_are_found(count, depth):
         assert is_explained(recording, ruleset, found)
 
 
-def test_a_branch_that_is_too_long_leaves_it_open(monkeypatch):
-    """Where a longer branch could have explained it, the search doesn't say that there is no explanation."""
+def test_too_long_branch_leaves_the_search_undecided(monkeypatch):
+    """A longer branch could have explained the game."""
     whole = read(wins("2026-05-19", undo=False)[0]["replay"])
     recording = replace(whole, final_score=whole.final_score + 5)
     assert Search(recording, deal(recording.seed), PREFERRED, Budget().spend).run() is None
@@ -118,8 +118,8 @@ def test_a_branch_that_is_too_long_leaves_it_open(monkeypatch):
         Search(recording, deal(recording.seed), PREFERRED, Budget().spend).run()
 
 
-def test_a_budget_ends_the_search():
-    """By a number of steps that is the same everywhere, or when the caller says so, who is asked again and again."""
+def test_budget_ends_the_search():
+    """The budget is a number of steps, equal on all machines, or a caller that is asked regularly."""
     recording = read(wins("2026-05-19", undo=True)[2]["replay"])
 
     def search(spend):

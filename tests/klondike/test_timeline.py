@@ -1,4 +1,4 @@
-"""The timeline of a verified replay can be played back without knowing any rule."""
+"""Playback of the timeline of a verified replay needs no rule of the game."""
 
 import json
 
@@ -22,8 +22,8 @@ def timeline_of(replay):
 
 @pytest.mark.parametrize("undo", [False, True])
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_played_back_it_is_the_game(ruleset, undo, full):
-    """Each position and score is that of the engine; steps = moves + undos."""
+def test_playback_equals_the_game(ruleset, undo, full):
+    """Each position and score is the engine's; steps = moves + undos."""
     for win in wins(ruleset, undo=undo, full=full)[: None if full else 4]:
         replay = win["replay"]
         recording = read(replay)
@@ -42,8 +42,8 @@ def test_played_back_it_is_the_game(ruleset, undo, full):
         assert step["score"] == replay["final_score"]
 
 
-def test_its_shape():
-    """Exactly these names, in this order; the columns of the deal have 1 to 7 cards, the stock 24."""
+def test_timeline_has_the_documented_shape():
+    """Names and their order are fixed. The columns of the deal have 1 to 7 cards, the stock 24."""
     shown = json.loads(timeline_of(wins("2026-05-19", undo=True)[0]["replay"]))
     assert list(shown) == ["seed", "draw_mode", "mode", "ruleset", "undos", "deal", "steps"]
     assert [len(cards) for cards in shown["deal"]["tableau"]] == list(range(1, len(COLUMNS) + 1))
@@ -55,8 +55,8 @@ def test_its_shape():
     assert msgspec.json.decode(json.dumps(shown), type=Timeline).undos == shown["undos"]
 
 
-def test_an_undo_is_the_move_it_takes_back_with_the_piles_exchanged():
-    """The same cards, the same flipped card."""
+def test_undo_is_the_reversed_move():
+    """The step has the same cards and the same flipped card, with the piles exchanged."""
     steps = json.loads(timeline_of(wins("2026-05-19", undo=True)[2]["replay"]))["steps"]
     made = []
     for step in steps:
@@ -68,14 +68,14 @@ def test_an_undo_is_the_move_it_takes_back_with_the_piles_exchanged():
         assert (step["cards"], step["flipped"]) == (undone["cards"], undone["flipped"])
 
 
-def test_it_is_small():
-    """Under 60 KB for a game of 400 moves; here in proportion."""
+def test_timeline_is_small():
+    """The limit is 60 KB for a game of 400 moves, here in proportion."""
     for win in wins("2026-05-19", undo=False):
         assert len(timeline_of(win["replay"])) < 60_000 / 400 * len(win["replay"]["moves"])
 
 
-def test_what_is_not_verified_has_none():
-    """Nor what only a search can tell."""
+def test_unverified_replay_has_no_timeline():
+    """A replay that needs a search has none either."""
     replay = wins("2026-05-19", undo=True)[0]["replay"]
     body = encoded(replay)
     assert make_timeline(body, check_literally(body)) is None
@@ -83,8 +83,8 @@ def test_what_is_not_verified_has_none():
     assert make_timeline(b"", check_literally(b"")) is None
 
 
-def test_a_game_of_too_many_steps_has_none():
-    """2,000 are shown, 2,001 are not: a king that goes to and fro between columns makes them, at no points."""
+def test_game_of_more_than_2000_steps_has_no_timeline():
+    """A king that moves to and fro between columns makes steps without points."""
     replay = wins("2026-05-01", undo=False)[0]["replay"]
     last = replay["moves"][-1]
     source = move_of(last).source - 4
@@ -102,8 +102,8 @@ def test_a_game_of_too_many_steps_has_none():
         assert (timeline_of(longer) is not None) is shown
 
 
-def test_a_verdict_on_another_replay_is_noticed():
-    """ValueError, instead of a wrong timeline."""
+def test_verdict_on_another_replay_raises_value_error():
+    """A wrong timeline would be worse."""
     first, second = (encoded(win["replay"]) for win in wins("2026-05-19", undo=False)[:2])
     with pytest.raises(ValueError, match="another replay"):
         make_timeline(second, checked(first))

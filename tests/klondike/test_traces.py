@@ -1,4 +1,4 @@
-"""The engine and the game's own agree on every attempt of the recorded traces."""
+"""The engine and the game's own engine agree on every attempt of the recorded traces."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.klondike.vectors import board_text, fnv, lines, move_of
 
 
 def follow(trace, ruleset):
-    """Try all that was tried; asserts that each attempt ends as it did then. Returns the number of attempts."""
+    """Repeat every attempt, and check that it ends as recorded; return the number of attempts."""
     draw = 3 if trace["draw_mode"] == "DrawThree" else 1
     game = Game(deal(trace["seed"]), ruleset, draw=draw, zen=trace["mode"] == "Zen", undo=trace["mode"] != "Challenge")
     undos = 0
@@ -25,8 +25,8 @@ def follow(trace, ruleset):
 
 
 @pytest.mark.parametrize("ruleset", RULESETS, ids=lambda ruleset: ruleset.name)
-def test_every_attempt_ends_as_it_did_in_the_game(ruleset):
-    """Accepted or not, the score, the whole board; at the end also moves, undos and turns of the waste."""
+def test_every_attempt_ends_as_recorded(ruleset):
+    """Acceptance, score and board agree after each attempt; moves, undos and turns of the waste at the end."""
     traces = lines(f"traces_{ruleset.name}")
     assert {trace["draw_mode"] for trace in traces} == {"DrawOne", "DrawThree"}
     assert sum(follow(trace, ruleset) for trace in traces) > 2_000

@@ -1,4 +1,4 @@
-"""What is verified, what is refuted, and why."""
+"""Verdicts: verified and refuted replays, and the reasons."""
 
 import copy
 import random
@@ -17,7 +17,7 @@ NAMES = [ruleset.name for ruleset in RULESETS]
 
 
 def won(**changes):
-    """A replay that was won without an undo, with these changes."""
+    """Return a replay that was won without an undo, with these changes."""
     return wins("2026-05-19", undo=False)[0]["replay"] | changes
 
 
@@ -26,8 +26,11 @@ def moved(source, target, count=1):
 
 
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_a_game_without_undos_is_verified_literally(ruleset):
-    """By its own ruleset, a Zen game of the older one by the newer; the older one waits for a search by the newer."""
+def test_game_without_undos_is_verified_literally(ruleset):
+    """The newer ruleset verifies Zen games of the older one.
+
+    Other games of the older one wait for a search by the newer.
+    """
     for win in wins(ruleset, undo=False):
         replay = win["replay"]
         verdict = checked(encoded(replay))
@@ -41,8 +44,8 @@ def test_a_game_without_undos_is_verified_literally(ruleset):
 
 
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_a_game_with_undos_is_verified_with_the_fewest(ruleset, full):
-    """The literal check leaves it pending; then never more undos than there were, nor another score."""
+def test_game_with_undos_is_verified_by_a_search(ruleset, full):
+    """The literal check leaves it pending. The search finds the same score, with no more undos than there were."""
     for win in wins(ruleset, undo=True, full=full):
         replay, undos = win["replay"], win["truth"]["undos"]
         body = encoded(replay)
@@ -56,8 +59,8 @@ def test_a_game_with_undos_is_verified_with_the_fewest(ruleset, full):
 
 
 @pytest.mark.parametrize("ruleset", NAMES)
-def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset, full):
-    """Without a search under the preferred ruleset; under the older one after a search by the preferred one."""
+def test_recorded_places_of_undos_are_used(ruleset, full):
+    """The preferred ruleset needs no search for them; the older one follows a search by the preferred one."""
     for win in wins(ruleset, undo=True, full=full)[:3]:
         found = checked(encoded(win["replay"]))
         body = encoded(win["replay"] | {"undo_places": list(found.undo_places)})
@@ -66,8 +69,8 @@ def test_places_of_undos_that_explain_a_game_are_taken_as_they_are(ruleset, full
         assert check(body) == found
 
 
-def test_a_place_that_explains_a_game_is_taken_in_mode_zen_too():
-    """A click on the stock at the beginning that was undone."""
+def test_recorded_places_of_undos_are_used_in_mode_zen():
+    """The game begins with a click on the stock that was undone."""
     replay = won(mode="Zen", final_score=0)
     replay["moves"] = ["StockClick", *replay["moves"]]
     verdict = check_literally(encoded(replay | {"undo_places": [1]}))
@@ -77,13 +80,13 @@ def test_a_place_that_explains_a_game_is_taken_in_mode_zen_too():
 @pytest.mark.parametrize(
     "places", [None, {}, "0", [0], [5, 4], [-1], [10**6], [1.5], [True], ["1"], [0] * 10_000, [[0]]], ids=repr
 )
-def test_places_that_explain_nothing_count_as_absent(places):
+def test_wrong_places_of_undos_count_as_absent(places):
     """A list of the wrong form, or of other places, changes no verdict."""
     assert check(encoded(won(undo_places=places))) == check(encoded(won()))
 
 
-def test_mode_challenge_has_no_places_of_undos():
-    """It knows no undo, so that a list there counts as absent."""
+def test_places_of_undos_count_as_absent_in_mode_challenge():
+    """This mode has no undo."""
     replay = won(mode="Challenge")
     replay["moves"] = ["StockClick", *replay["moves"]]
     assert check(encoded(replay | {"undo_places": [1]})) == check(encoded(replay))
@@ -92,7 +95,7 @@ def test_mode_challenge_has_no_places_of_undos():
 def explained_by_both():
     """The end of a won game with a move made there and back; the board it begins on, and the score it claims.
 
-    As it stands, the older ruleset gives that score; the newer one does where both moves were undone.
+    The older ruleset gives that score to all moves; the newer one does if both moves were undone.
     """
     whole = read(wins("2026-05-19", undo=False)[2]["replay"])
     playing, boards = started(whole, PREFERRED), []
@@ -112,8 +115,8 @@ def explained_by_both():
     return replay | {"moves": list(map(recorded, moves)), "final_score": scores[1]}, first
 
 
-def test_the_preferred_ruleset_wins_wherever_it_explains_a_game(monkeypatch):
-    """Also where it takes undos and the older one takes none."""
+def test_preferred_ruleset_wins_if_both_explain_a_game(monkeypatch):
+    """The preferred ruleset wins even with undos where the older one needs none."""
     replay, first = explained_by_both()
     monkeypatch.setattr(verdicts, "deal", lambda seed: first)
     assert check_literally(encoded(replay)) == Verdict(status=Status.PENDING)
@@ -121,8 +124,8 @@ def test_the_preferred_ruleset_wins_wherever_it_explains_a_game(monkeypatch):
     assert (verdict.status, verdict.ruleset, verdict.undos) == ("verified", "2026-05-19", 2)
 
 
-def test_the_older_ruleset_has_its_turn_when_the_preferred_one_takes_too_long():
-    """The last part of the time is for it."""
+def test_older_ruleset_has_its_turn_when_the_preferred_one_takes_too_long():
+    """The last part of the time is reserved for it."""
     replay = wins("2026-05-01", undo=True)[0]["replay"]
     verdict = check(encoded(replay), used=lambda: verdicts.PREFERRED_SHARE)
     assert (verdict.status, verdict.ruleset) == ("verified", "2026-05-01")
@@ -130,8 +133,8 @@ def test_the_older_ruleset_has_its_turn_when_the_preferred_one_takes_too_long():
 
 
 @pytest.mark.parametrize(("lacking", "status"), [(NAMES[:1], "verified"), (NAMES, "undecided")])
-def test_the_older_ruleset_has_its_turn_when_memory_runs_out_under_the_preferred_one(monkeypatch, lacking, status):
-    """A search without memory is one that ends without a result, also the last one."""
+def test_older_ruleset_has_its_turn_when_the_preferred_one_lacks_memory(monkeypatch, lacking, status):
+    """A search without memory ends without a result, under either ruleset."""
 
     class Greedy(Search):
         def __init__(self, recording, first, ruleset, spend):
@@ -149,8 +152,8 @@ def test_the_older_ruleset_has_its_turn_when_memory_runs_out_under_the_preferred
     assert (verdict.status, verdict.ruleset, verdict.reason) == (status, ruleset, reason)
 
 
-def test_farmed_points_make_a_game_of_the_older_ruleset_alone():
-    """An ace that hops from foundation to foundation scores each time there, without end."""
+def test_farmed_points_count_only_under_the_older_ruleset():
+    """An ace that moves from foundation to foundation scores each time there, without end."""
     replay = wins("2026-05-01", undo=False)[0]["replay"]
     ace, move = next((at, move) for at, move in enumerate(read(replay).moves) if move.target in FOUNDATIONS)
     home = {"Foundation": move.target}
@@ -191,8 +194,8 @@ def forge(replay, how, chance):
 
 
 @pytest.mark.parametrize("how", FORGERIES)
-def test_a_forgery_is_verified_only_if_it_is_a_won_game_all_the_same(how):
-    """With that score, by the plain engine; what is far from one is never verified."""
+def test_forgery_is_verified_only_if_it_is_a_won_game(how):
+    """The plain engine decides. Forgeries far from a won game are never verified."""
     chance = random.Random(how)
     replays = [win["replay"] for name in NAMES for undo in (False, True) for win in wins(name, undo=undo)[1:2]]
     statuses = []
@@ -223,13 +226,13 @@ def test_a_forgery_is_verified_only_if_it_is_a_won_game_all_the_same(how):
         ({"moves": ["StockClick"] * 10_000}, "no_explanation"),
     ],
 )
-def test_what_no_undos_can_explain_is_refuted(changes, reason):
-    """Scores that no game has, moves that no board accepts: without a search. Too few moves: by counting them."""
+def test_impossible_score_or_move_is_refuted_without_a_search(changes, reason):
+    """Too few moves are refuted by counting them."""
     verdict = check(encoded(won(**changes)), steps=1)
     assert (verdict.status, verdict.reason) == ("refuted", reason)
 
 
-def test_a_score_is_compared_as_a_number():
+def test_score_is_compared_as_a_number():
     """650.0 is 650, and the verdict has the integer."""
     replay = won()
     verdict = check_literally(encoded(replay | {"final_score": float(replay["final_score"])}))
@@ -237,8 +240,8 @@ def test_a_score_is_compared_as_a_number():
     assert type(verdict.score) is int
 
 
-def test_challenge_knows_no_undo():
-    """What isn't right literally is refuted at once; the reason is the one nearest to a win of both rulesets."""
+def test_mode_challenge_is_decided_literally():
+    """The reason is the one nearest to a win of both rulesets."""
     for name in NAMES:
         replay = next(win["replay"] for win in wins(name, undo=False) if win["replay"]["mode"] == "Challenge")
         cases = [
@@ -254,7 +257,7 @@ def test_challenge_knows_no_undo():
 
 
 def test_unreadable_replays_have_their_reason():
-    """The same from both functions."""
+    """Both functions return the same one."""
     for body, reason in ((b"", "shape"), (b"{}", "no_seed"), (b'{"seed": 1}', "no_moves")):
         verdict = check(body)
         assert verdict == check_literally(body) == Verdict(status=Status.UNREADABLE, reason=Reason(reason))
@@ -264,8 +267,8 @@ ROUNDED = 2**60 + 2**8  # a double, as each of a rounded seed's neighbours is no
 
 
 @pytest.mark.parametrize("seed", [ROUNDED, str(ROUNDED), 2**53 + 2, 2**63])
-def test_a_seed_that_looks_rounded_is_the_reason(seed):
-    """It is named instead of any other reason, where a replay is refuted or undecided; the status stays."""
+def test_rounded_seed_is_the_reason_of_a_refuted_replay(seed):
+    """It replaces any other reason of a refuted or undecided replay; the status stays."""
     clicks = ["StockClick"] * (verdicts.MOVES_MAX + 1)
     for changes, status in (({}, "refuted"), ({"final_score": 92}, "refuted"), ({"moves": clicks}, "undecided")):
         verdict = check(encoded(won(seed=seed, **changes)))
@@ -276,19 +279,19 @@ def test_a_seed_that_looks_rounded_is_the_reason(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1364344768803968, 2**53, 2**53 + 1, ROUNDED + 1, 2**64 - 1])
-def test_other_seeds_are_not_blamed(seed):
-    """Up to 2^53 nothing is rounded, and a rounded seed is a double."""
+def test_seed_that_cannot_be_rounded_is_no_reason(seed):
+    """No seed up to 2^53 is rounded, and a rounded seed is a double."""
     assert check(encoded(won(seed=seed, final_score=92))).reason is Reason.SCORE
 
 
-def test_a_rounded_seed_is_no_reason_against_a_proof(monkeypatch):
-    """What is verified needs no reason: some seeds are doubles by chance."""
+def test_rounded_seed_does_not_prevent_a_proof(monkeypatch):
+    """Some seeds are doubles by chance."""
     monkeypatch.setattr(verdicts, "deal", lambda seed, real=verdicts.deal: real(won()["seed"]))
     assert (check(encoded(won(seed=ROUNDED))).status, check(encoded(won(seed=ROUNDED))).reason) == ("verified", None)
 
 
-def test_a_search_that_is_stopped_is_undecided():
-    """By its caller, or by the number of steps; a recording that no game comes near isn't even played."""
+def test_stopped_search_is_undecided():
+    """The caller or the number of steps stops it. A recording far from any game isn't even played."""
     body = encoded(wins("2026-05-19", undo=True)[2]["replay"])
     undecided = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
     assert check(body, steps=10) == undecided
@@ -296,7 +299,7 @@ def test_a_search_that_is_stopped_is_undecided():
     assert check_literally(encoded(won(moves=["StockClick"] * (verdicts.MOVES_MAX + 1)))) == undecided
 
 
-def test_what_the_caller_raises_gets_through():
+def test_exception_of_the_caller_ends_the_search():
     """A checker can stop a search that way, too."""
 
     def interrupted():
@@ -306,15 +309,15 @@ def test_what_the_caller_raises_gets_through():
         check(encoded(wins("2026-05-19", undo=True)[2]["replay"]), used=interrupted)
 
 
-def test_the_plain_game_has_the_last_word(monkeypatch):
-    """If the search is mistaken, nothing is verified."""
+def test_plain_game_confirms_each_result_of_the_search(monkeypatch):
+    """A mistaken search verifies nothing."""
     monkeypatch.setattr(Search, "run", lambda _: (1,))
     verdict = check(encoded(wins("2026-05-19", undo=True)[0]["replay"]))
     assert verdict == Verdict(status=Status.UNDECIDED, reason=Reason.CRASHED)
 
 
-def test_a_literal_check_takes_milliseconds():
-    """The fastest of a few runs of the longest game here."""
+def test_literal_check_takes_milliseconds():
+    """The figure is the fastest of a few runs of the longest game here."""
     body = encoded(max((win["replay"] for win in wins("2026-05-19", undo=False)), key=lambda each: len(each["moves"])))
     seconds = []
     for _ in range(5):
@@ -324,6 +327,5 @@ def test_a_literal_check_takes_milliseconds():
     assert min(seconds) < 0.02
 
 
-def test_the_engine_has_a_version():
-    """An integer that goes up."""
+def test_engine_version_is_a_positive_integer():
     assert ENGINE_VERSION >= 1

@@ -1,4 +1,4 @@
-"""What the game's own engine answered: deals, traces of moves, won games; and how to write moves and play them."""
+"""Answers of the game's own engine: deals, traces of moves, won games; and helpers to write and play moves."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def lines(name, directory=HERE):
 
 
 def wins(ruleset, *, undo, full=True, directory=HERE):
-    """Won games, each with its replay as uploaded and what was really played; unless full, those of a short search."""
+    """Won games, each with its replay as uploaded and its real moves; without `full`, those of a short search."""
     name = f"wins_{'with_undo_' if undo else ''}{ruleset}"
     long = () if full else SECONDS_LONG.get(name, ())
     return [win for place, win in enumerate(lines(name, directory)) if place not in long]
@@ -42,7 +42,7 @@ def encoded(replay):
 
 @cache
 def checked(body):
-    """The verdict of a whole check, which several tests can ask for."""
+    """Return the verdict of a whole check, cached for all tests."""
     return check(body)
 
 
@@ -51,13 +51,13 @@ def read(replay):
 
 
 def move_of(recorded):
-    """A recorded move as the engine has it; for a whole list, read_recording does the same."""
+    """Return a recorded move as the engine has it; for a whole list, read_recording does the same."""
     fields = {"seed": 0, "mode": "Zen", "draw_mode": "DrawOne", "final_score": 0, "moves": [recorded]}
     return read(fields).moves[0]
 
 
 def recorded(move):
-    """A move as clients write it."""
+    """Return a move as clients write it."""
     if move == STOCK_CLICK:
         return "StockClick"
     names = {STOCK: "Stock", WASTE: "Waste"}
@@ -79,13 +79,13 @@ def board_text(board):
 
 
 def started(recording, ruleset, board=None):
-    """A game that a recording can be played in."""
+    """Return a game in which a recording can be played."""
     first = deal(recording.seed) if board is None else board
     return Game(first, ruleset, draw=recording.draw, zen=recording.is_zen, undo=recording.allows_undo)
 
 
 def is_explained(recording, ruleset, undo_places, board=None):
-    """Whether the plain game, with these undos, accepts every move and ends won with the recorded score."""
+    """Return whether the plain game accepts every move with these undos, and ends won with the recorded score."""
     game = started(recording, ruleset, board)
     undos = Counter(undo_places)
     for place, move in enumerate(recording.moves):
@@ -95,13 +95,13 @@ def is_explained(recording, ruleset, undo_places, board=None):
 
 
 def legal_moves(board, draw, ruleset, candidates):
-    """Those of the candidates that the board accepts, and that don't win."""
+    """Return the candidates that the board accepts, and that don't win."""
     played = ((move, play(board, move, draw, lenient=ruleset.lenient)) for move in candidates)
     return [move for move, after in played if after and not is_won(after.board)]
 
 
 def fnv(text):
-    """64-bit FNV-1a, as hex."""
+    """Return the 64-bit FNV-1a hash in hex."""
     digest = 0xCBF29CE484222325
     for byte in text.encode():
         digest = (digest ^ byte) * 0x100000001B3 % 2**64

@@ -1,4 +1,4 @@
-"""`solisync import-original` reads tables and nothing else, in little memory, and can be ended (docs/moving-in.md)."""
+"""`solisync import-original` reads only tables, in little memory, and can be interrupted (docs/moving-in.md)."""
 
 import signal
 import struct
@@ -35,7 +35,7 @@ def file(place):
 
 
 def make_endless(path, table):
-    """Let the pages above the only leaf of a table lead to it 300^6 times, in a few KiB."""
+    """Make the pages above the only leaf of a table lead to it 300^6 times, in a few KiB."""
     there.change(path, f"CREATE TABLE without_index AS SELECT * FROM {table}")  # an index would have an end
     there.change(path, f"DROP TABLE {table}")
     there.change(path, f"ALTER TABLE without_index RENAME TO {table}")
@@ -50,7 +50,7 @@ def make_endless(path, table):
 
 
 def page_above(child):
-    """A page with children that are all the same."""
+    """Return a page with equal children."""
     cell = struct.pack(">IB", child, 1)
     at = PAGE_BYTES - len(cell)
     header = struct.pack(">BHHHBI", INTERIOR_PAGE, 0, CHILDREN, at, 0, child)
@@ -58,8 +58,8 @@ def page_above(child):
 
 
 @pytest.mark.parametrize(("table", "number"), [("leaderboard", signal.SIGINT), ("replays", signal.SIGTERM)])
-async def test_a_signal_ends_a_query_without_end(server, reactor, launch, file, table, number):
-    """Whatever the file makes SQLite do, Ctrl-C and a service manager end the command, with status 1."""
+async def test_signal_ends_a_query_without_end(server, reactor, launch, file, table, number):
+    """Ctrl-C and service managers end the command with status 1, even if the file keeps SQLite busy."""
     make_endless(file, table)
     running = launch(*SOLISYNC, "import-original", file, DATABASE_URL=server.dsn)
     await until(reactor, lambda: run_sql(server.dsn, "SELECT true FROM sync_states"))
@@ -79,16 +79,16 @@ async def test_a_signal_ends_a_query_without_end(server, reactor, launch, file, 
     ],
     ids=["view", "virtual", "generated"],
 )
-async def test_what_computes_its_rows_is_refused(server, administrate, file, statements):
-    """In one line, before any of them is read: a view of 20 KiB may return gigabytes."""
+async def test_view_in_place_of_a_table_is_refused(server, administrate, file, statements):
+    """The command fails in one line before it reads a row: a view of 20 KiB may return gigabytes."""
     for statement in statements:
         there.change(file, statement)
     with pytest.raises(FatalError, match=r"^solisync: .*: replays is not a table that stores all its values$"):
         await administrate("import-original", file)
 
 
-async def test_a_value_that_is_too_large_costs_only_itself(server, administrate, file, monkeypatch):
-    """Its row is refused by table and id, or has something else in its place; all others come along."""
+async def test_too_large_value_affects_only_its_row(server, administrate, file, monkeypatch):
+    """The row is refused by table and id, or gets another value; all others are imported."""
     monkeypatch.setattr(original_file, "VALUE_MAX_BYTES", 100_000)
     large = "x" * 100_001
     there.change(file, "UPDATE sync_state SET stats_json = ? WHERE user_id = ?", large, ANN)
@@ -106,8 +106,8 @@ async def test_a_value_that_is_too_large_costs_only_itself(server, administrate,
     assert counts == {"users": (2, 2), "sync_state": (2, 1), "leaderboard": (2, 2), "replays": (3, 1)}
 
 
-async def test_two_players_with_one_id_cost_no_row_that_is_too_large(server, administrate, file, monkeypatch):
-    """The rows of such a player are read twice, by each; a value that is too large is refused in either."""
+async def test_two_players_with_one_id_lose_no_row(server, administrate, file, monkeypatch):
+    """Each of them reads the rows, and a value that is too large is refused in either."""
     monkeypatch.setattr(original_file, "VALUE_MAX_BYTES", 100_000)
     there.change(file, "CREATE TABLE doubled AS SELECT * FROM users UNION ALL SELECT * FROM users")
     there.change(file, "DROP TABLE users")
@@ -134,8 +134,7 @@ async def test_two_players_with_one_id_cost_no_row_that_is_too_large(server, adm
     ],
     ids=["a column rowid", "names"],
 )
-async def test_a_file_of_which_no_row_can_be_told_is_refused_in_one_line(server, administrate, file, statements, why):
-    """Whatever SQLite makes of it."""
+async def test_file_with_ambiguous_rows_is_refused_in_one_line(server, administrate, file, statements, why):
     with there.open_by_server(file) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         for statement in statements:

@@ -1,4 +1,4 @@
-"""`solisync import-original`: everything comes along, once, and nothing that is here is lost (docs/moving-in.md)."""
+"""`solisync import-original`: everything is imported once, and no existing row is lost (docs/moving-in.md)."""
 
 import json
 import signal
@@ -35,7 +35,7 @@ EVERYTHING = (  # what an import may write
 
 
 def everything(dsn):
-    """All rows of those tables."""
+    """Return all rows of those tables."""
     return {table: sorted(run_sql(dsn, f"SELECT {table}::text FROM {table}")) for table in EVERYTHING}
 
 
@@ -85,13 +85,13 @@ def avatars(place):
 
 
 def session_of(jti, user_id):
-    """The refresh token that the original server has issued with this record."""
+    """Return the refresh token that the original server has issued with this record."""
     expires = int(datetime.fromisoformat(ENDS).timestamp())
     return TOKENS._sign({"sub": user_id, "exp": expires, "kind": "refresh", "jti": jti})
 
 
 def counts(done):
-    """The table at the end without empty lines: {table: (read, imported, present, refused, warnings)}."""
+    """Return the table at the end without empty lines: {table: (read, imported, present, refused, warnings)}."""
     lines = {record.pop("table"): tuple(record.values()) for record in done.records if "read" in record}
     return {table: line for table, line in lines.items() if any(line)}
 
@@ -110,8 +110,8 @@ def bring(administrate, file):
     return bring
 
 
-async def test_everything_comes_along(server, bring, avatars):
-    """Counts of each table, and nothing to complain about."""
+async def test_everything_is_imported(server, bring, avatars):
+    """Each table has its counts, without warnings."""
     done = await bring("--avatars", avatars)
     assert problems(done) == []
     assert counts(done) == {
@@ -135,8 +135,8 @@ async def test_everything_comes_along(server, bring, avatars):
     ]
 
 
-async def test_players_go_on_where_they_were(server, bring, avatars, file):
-    """They log in with the old password, and need not: tokens of the old server are good here."""
+async def test_players_keep_passwords_and_sessions(server, bring, avatars, file):
+    """The old password logs in, and tokens of the old server are valid."""
     await bring("--avatars", avatars)
     ann, ben = server.client(), server.client()
     await ann.login("ann", there.PASSWORD)
@@ -156,8 +156,8 @@ async def test_players_go_on_where_they_were(server, bring, avatars, file):
     assert there.token(2)["jti"] in [session.id for session in await old.sessions()]
 
 
-async def test_pull_gives_what_that_server_gave(server, bring, file):
-    """Field by field, also what a merge would have made otherwise; of those who never pushed, the defaults."""
+async def test_pull_returns_what_the_original_server_returned(server, bring, file):
+    """Even fields that a merge would have changed are the same. Players who never pushed get the defaults."""
     await bring()
     for user_id, name, password in ((ANN, "ann", there.PASSWORD), (BEN, "ben", there.LONG_PASSWORD)):
         client = server.client()
@@ -175,8 +175,8 @@ async def test_pull_gives_what_that_server_gave(server, bring, file):
     assert (await client.pull()).merged.stats.games_played == 0
 
 
-async def test_an_imported_document_is_one_that_can_be_pushed_to(server, bring):
-    """Whatever form of the id the game sends; and what it pushed stays over an import."""
+async def test_imported_progress_accepts_pushes(server, bring):
+    """The form of the game's id doesn't matter, and another import keeps the push."""
     await bring()
     client = server.client()
     await client.login("ann", there.PASSWORD)
@@ -188,8 +188,8 @@ async def test_an_imported_document_is_one_that_can_be_pushed_to(server, bring):
     assert (pulled.user_id, pulled.stats.games_won) == (NIL, 5)
 
 
-async def test_replays_come_back_as_they_were(server, bring, file):
-    """To the byte, under the same id, listed in the same order, and charged."""
+async def test_imported_replays_are_unchanged(server, bring, file):
+    """Bytes, ids and order are the same, and the replays count towards the quota."""
     await bring()
     rows = {row["id"]: row for row in there.read(file, "replays")}
     for replay_id, row in rows.items():
@@ -204,8 +204,8 @@ async def test_replays_come_back_as_they_were(server, bring, file):
     assert server.sql("SELECT used_bytes FROM replay_usage") == [(8192,)]
 
 
-async def test_the_board_is_the_same(server, bring):
-    """The same rows in the same order; who isn't on it there is hidden here, with their bests."""
+async def test_imported_leaderboard_is_the_same(server, bring):
+    """Rows and order are equal. Players who aren't on it there are hidden here, with their bests."""
     await bring()
     client = server.client()
     await client.login("cem", there.PASSWORD)
@@ -215,7 +215,7 @@ async def test_the_board_is_the_same(server, bring):
     assert (await client.leaderboard())[0].best_score == 9000
 
 
-async def test_again_it_does_nothing(server, bring, avatars):
+async def test_second_import_does_nothing(server, bring, avatars):
     """Everything is present, and no row differs."""
     first = await bring("--avatars", avatars)
     before = everything(server.dsn)
@@ -227,8 +227,8 @@ async def test_again_it_does_nothing(server, bring, avatars):
     }
 
 
-async def test_a_dry_run_says_the_same_and_does_nothing(server, bring, avatars, file):
-    """Before the import, after it, and with bad rows."""
+async def test_dry_run_prints_the_same_and_does_nothing(server, bring, avatars, file):
+    """The test runs it before the import, after it, and with bad rows."""
     there.write(file, users=[there.user("x", "dee")], replays=[there.replay(9, replay_json="{")])
     for _ in range(2):
         before = everything(server.dsn)
@@ -237,8 +237,8 @@ async def test_a_dry_run_says_the_same_and_does_nothing(server, bring, avatars, 
         assert await bring("--avatars", avatars, fails=FatalError) == dry
 
 
-async def test_what_came_to_an_end_here_stays_so(server, bring, avatars, file):
-    """Spent tokens, deleted replays and players don't come back, and what these did there meanwhile doesn't come."""
+async def test_import_does_not_bring_back_what_ended_here(server, bring, avatars, file):
+    """Spent tokens, deleted replays and deleted players stay gone, with what these players did there later."""
     await bring("--avatars", avatars)
     ann, ben = server.client(), server.client()
     ann.tokens = TokenPair("", session_of(there.token(1)["jti"], ANN))
@@ -270,8 +270,8 @@ async def test_what_came_to_an_end_here_stays_so(server, bring, avatars, file):
     assert len(await ann.sessions()) == 1
 
 
-async def test_an_avatar_that_was_removed_here_stays_so(server, bring, avatars):
-    """Whether its player had it from the import or put another one in its place first; and a dry run says the same."""
+async def test_removed_avatar_is_not_imported_again(server, bring, avatars):
+    """Its player had it from the import, or had replaced it first; a dry run reports the same."""
     await bring("--avatars", avatars)
     ann = server.client()
     await ann.login("ann", there.PASSWORD)
@@ -286,8 +286,8 @@ async def test_an_avatar_that_was_removed_here_stays_so(server, bring, avatars):
         assert server.sql("SELECT count(*) FROM avatars") == [(0,)]
 
 
-async def test_an_avatar_that_an_import_has_not_brought_yet_comes_later(server, bring, avatars, file):
-    """As after an import that ended before it came to them, or one that lacked the file."""
+async def test_missing_avatar_is_imported_later(server, bring, avatars, file):
+    """The earlier import was interrupted, or lacked the file."""
     there.change(file, "UPDATE users SET avatar_url = ? WHERE id = ?", f"/avatars/{BEN}.gif", BEN)
     await bring()
     done = await bring("--avatars", avatars, "--allow-refused")
@@ -297,8 +297,8 @@ async def test_an_avatar_that_an_import_has_not_brought_yet_comes_later(server, 
     assert server.sql("SELECT username FROM users JOIN avatars ON id = user_id ORDER BY 1") == [("ann",), ("ben",)]
 
 
-async def test_a_session_that_went_on_there_ends_here(server, bring, file):
-    """Its token was spent there; one that was spent here goes on here."""
+async def test_token_spent_there_ends_its_session_here(server, bring, file):
+    """A session whose token was spent here continues here."""
     await bring()
     ann = server.client()
     ann.tokens = TokenPair("", session_of(there.token(1)["jti"], ANN))
@@ -312,8 +312,8 @@ async def test_a_session_that_went_on_there_ends_here(server, bring, file):
     assert await ann.refresh()
 
 
-async def test_what_differs_here_is_kept(server, bring, avatars, file):
-    """Password, avatar, display name, whether one is on the board: a file changes none of it."""
+async def test_import_keeps_what_players_changed_here(server, bring, avatars, file):
+    """A file changes no password, avatar, display name or opt-in."""
     await bring("--avatars", avatars)
     ann = server.client()
     await ann.login("ann", there.PASSWORD)
@@ -336,8 +336,8 @@ async def test_what_differs_here_is_kept(server, bring, avatars, file):
     assert [(each.display_name, each.best_score) for each in await ann.leaderboard()] == [("Ben", 8000), ("Anna", 8000)]
 
 
-async def test_progress_that_went_on_on_both_sides_is_merged(server, bring, file):
-    """By the rules of a push, after which nothing counts that sessions here were known to have."""
+async def test_progress_made_on_both_sides_is_merged(server, bring, file):
+    """The rules of a push apply. Afterwards the known states of sessions don't count."""
     await bring()
     client = server.client()
     await client.login("ann", there.PASSWORD)
@@ -351,8 +351,8 @@ async def test_progress_that_went_on_on_both_sides_is_merged(server, bring, file
     assert (stats.games_won, stats.lifetime_score) == (10, 900)
 
 
-async def test_a_name_that_somebody_has_here(server, bring, file):
-    """Its player is left out with all that is theirs; the one who is here notices nothing, and the others come."""
+async def test_player_whose_username_is_taken_is_refused(server, bring, file):
+    """All rows of that player are left out. The player here notices nothing, and the others are imported."""
     here = await server.player("ann")
     me = await here.me()
     done = await bring("--allow-refused")
@@ -371,8 +371,8 @@ async def test_a_name_that_somebody_has_here(server, bring, file):
     assert server.sql("SELECT count(*) FROM replays WHERE user_id = %s", (me.id,)) == [(0,)]
 
 
-async def test_an_account_that_exists_is_merged(server, bring, file):
-    """One with the same id, however it came here; a name that it has here since then is its name."""
+async def test_existing_account_is_merged(server, bring, file):
+    """The id decides, whatever its origin; the account keeps the username that it has here."""
     server.sql("INSERT INTO users (id, username, password_hash, created_at) VALUES (%s, 'anna', 'none', now())", (ANN,))
     await server.player("ann")
     assert counts(await bring())["users"] == (3, 2, 1, 0, 0)
@@ -382,8 +382,8 @@ async def test_an_account_that_exists_is_merged(server, bring, file):
     assert server.sql("SELECT name FROM analytics_names WHERE name LIKE 'ann%%'") == [("anna",)]
 
 
-async def test_bad_rows_cost_only_themselves(server, bring, avatars, file):
-    """Each is named by table and id, with a reason; all others come along, and the status says that some did not."""
+async def test_bad_rows_do_not_affect_others(server, bring, avatars, file):
+    """Each is named by table and id, with a reason. The status shows that some rows were refused."""
     there.write(
         file,
         users=[there.user("d" * 8, "dee"), there.user(there.DEE, "d e e", avatar_url=f"/avatars/{there.DEE}.png")],
@@ -439,8 +439,8 @@ async def test_bad_rows_cost_only_themselves(server, bring, avatars, file):
 
 
 @pytest.mark.parametrize(("level", "wal"), [*((level, False) for level in there.LEVELS), (max(there.LEVELS), True)])
-async def test_files_of_every_level(server, administrate, place, level, wal):
-    """What a level has comes along; the file stays as it is, to the byte."""
+async def test_files_of_every_schema_level_are_imported(server, administrate, place, level, wal):
+    """The file stays unchanged, to the byte."""
     path = there.create(place / "old.db", level, wal=wal)
     rows = {"users": [there.user(avatar_url=f"/avatars/{ANN}.png")], "sync_state": [there.progress(there.payload())]}
     if level >= 2:
@@ -457,8 +457,8 @@ async def test_files_of_every_level(server, administrate, place, level, wal):
 
 
 @pytest.mark.parametrize("wal", [True, False], ids=["wal", "journal"])
-async def test_that_server_may_run(server, administrate, place, wal):
-    """What it has committed comes along, though it isn't in the file yet, and it can write right after."""
+async def test_original_server_may_run_during_the_import(server, administrate, place, wal):
+    """Commits that aren't in the file yet are imported, and that server can write right afterwards."""
     path = there.create(place / "live.db", wal=wal)
     with there.open_by_server(path) as connection:
         connection.execute("INSERT INTO users (id, username, password_hash, created_at) VALUES (?, 'ann', ?, ?)",
@@ -471,8 +471,7 @@ async def test_that_server_may_run(server, administrate, place, wal):
         assert counts(await administrate("import-original", path, "--json")) == {"users": (2, 1, 1, 0, 0)}
 
 
-async def test_what_is_no_such_file(server, administrate, place):
-    """One line says why."""
+async def test_file_of_another_kind_is_refused_in_one_line(server, administrate, place):
     absent, text, other, empty = (place / name for name in ("absent.db", "text.db", "other.db", "empty.db"))
     text.write_text("users\n" * 100)
     empty.touch()
@@ -499,16 +498,16 @@ async def test_what_is_no_such_file(server, administrate, place):
         await administrate("import-original", broken, "--avatars", place / "absent")
 
 
-async def test_the_schema_is_brought_up_to_date_but_not_by_a_dry_run(reactor, empty_database, bring):
-    """Which says in one line what is missing."""
+async def test_import_upgrades_the_schema_but_a_dry_run_does_not(reactor, empty_database, bring):
+    """A dry run names the missing migrations in one line."""
     with pytest.raises(FatalError, match="run solisync --migrate"):
         await bring("--dry-run", DATABASE_URL=empty_database)
     assert run_sql(empty_database, "SELECT count(*) FROM pg_class WHERE relname = 'users'") == [(0,)]
     assert counts(await bring(DATABASE_URL=empty_database))["users"] == (3, 3, 0, 0, 0)
 
 
-async def test_the_command_in_a_process_of_its_own(migrated_database, file):
-    """Text for people, one line on standard error, and a status."""
+async def test_import_command_prints_text_and_sets_its_status(migrated_database, file):
+    """Standard error has one line."""
     there.write(file, users=[there.user("x", "x\x1b[2J")])
     for words, status, errors in (
         (["--dry-run"], 1, ["solisync: 1 row was refused; to exit with status 0 anyway, use --allow-refused"]),
@@ -520,8 +519,8 @@ async def test_the_command_in_a_process_of_its_own(migrated_database, file):
         assert [line.split() for line in done.out if line.startswith("users")] == [["users", "4", "3", "0", "1", "0"]]
 
 
-async def test_it_can_be_interrupted(reactor, migrated_database, launch, file):
-    """Ctrl-C ends it with status 1, after the transaction that runs; the next time it goes on."""
+async def test_interrupted_import_continues_next_time(reactor, migrated_database, launch, file):
+    """Ctrl-C ends it with status 1, after the current transaction."""
     words = [*SOLISYNC, "import-original", file]
     with closing(connect(migrated_database)) as connection:
         connection.autocommit = False
@@ -539,8 +538,8 @@ async def test_it_can_be_interrupted(reactor, migrated_database, launch, file):
     assert run_sql(migrated_database, "SELECT count(*) FROM replays") == [(2,)]
 
 
-async def test_players_may_play_meanwhile(server, bring, file, no_deadlocks):
-    """Every push that was acknowledged is in the result, and so is what came from the file."""
+async def test_players_may_play_during_the_import(server, bring, file, no_deadlocks):
+    """The result has every acknowledged push, and everything from the file."""
     await bring()
     clients = {"ann": server.client(), "ben": server.client()}
     await clients["ann"].login("ann", there.PASSWORD)
@@ -565,8 +564,8 @@ async def test_players_may_play_meanwhile(server, bring, file, no_deadlocks):
         assert (merged.stats.games_won, merged.progress.total_xp) == (129, 10)
 
 
-async def test_progress_is_reported(bring, administrate, server, file):
-    """Where it is no terminal only if wanted; and it stays out of what is written."""
+async def test_import_progress_is_shown_on_terminals_or_with_the_option(bring, administrate, server, file):
+    """Standard output doesn't contain it."""
     done = await administrate("import-original", file, "--progress")
     assert done.progress[0] == "copying the file: 100 %"
     assert (await administrate("import-original", file)).progress == []

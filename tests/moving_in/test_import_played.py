@@ -1,4 +1,4 @@
-"""`solisync import-original` takes what the original server really writes (docs/moving-in.md "Invalid values")."""
+"""`solisync import-original` accepts what the original server really writes (docs/moving-in.md "Invalid values")."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -30,25 +30,25 @@ def moment(text):
 
 
 def timed(part):
-    """A part of a payload whose time has as many digits as both servers have."""
+    """Return a part of a payload whose time has as many digits as both servers have."""
     return part | {"last_modified": moment(part["last_modified"])}
 
 
 @pytest.fixture(autouse=True)
 def lists_are_new(monkeypatch):
-    """The service remembers no list of the test before."""
+    """Forget the lists that the service cached in the test before."""
     monkeypatch.setattr(CoalescingCache, "seconds", 0.0)
 
 
 @pytest.fixture
 def original(place):
-    """An original server that nobody has played on."""
+    """An original server without players."""
     return OriginalServer(place)
 
 
 @pytest.fixture
 def moved(server, administrate, original):
-    """Import the file, which refuses nothing; the warnings as (table, id, reason)."""
+    """Import the file, which refuses nothing; return the warnings as (table, id, reason)."""
 
     async def moved():
         done = await administrate("import-original", original.path, "--json")
@@ -60,7 +60,7 @@ def moved(server, administrate, original):
 
 
 async def listed(server):
-    """The leaderboard, as (name, score, seconds, time)."""
+    """Return the leaderboard, as (name, score, seconds, time)."""
     viewer = await server.player("viewer")
     return [
         (entry.display_name, entry.best_score, entry.best_time_secs, entry.recorded_at)
@@ -73,7 +73,7 @@ async def bests(server):
 
 
 async def signed_in(server, player):
-    """A client with this player's password, whose hash takes a busy machine longer than a request may take."""
+    """Return a client with this player's password; a busy machine may take long to verify its hash."""
     while True:
         client = server.client()
         try:
@@ -85,8 +85,8 @@ async def signed_in(server, player):
             return client
 
 
-async def test_a_file_that_was_made_by_playing_moves_in(server, place):
-    """Each odd cell is a warning, nothing is refused, and all players go on as on that server."""
+async def test_played_file_is_imported_with_warnings_only(server, place):
+    """Each odd cell is a warning, and all players continue as on that server."""
     path, answers = played_file(place), played_answers()
     ends = (datetime.now(UTC) + timedelta(days=9)).replace(microsecond=0)
     there.change(path, "UPDATE refresh_tokens SET expires_at = ?", ends.isoformat())  # they end a month after playing
@@ -160,8 +160,8 @@ async def test_a_file_that_was_made_by_playing_moves_in(server, place):
     assert [entry["recorded_at"] for entry in shown if entry["id"] == soon] == ["2026-11-22"]
 
 
-async def test_any_other_text_as_the_time_of_a_win(server, original, moved):
-    """The entry gets the time of the player's newest Classic replay, the replay the date on which it was received."""
+async def test_invalid_time_of_a_win_is_replaced(server, original, moved):
+    """An entry gets the time of the player's newest Classic replay, a replay the date on which it was received."""
     texts = ("soon", "", "2026-13-45", "20261120", "2026-11-20T10:11:12", "a\0\u202e", "x" * 1_000)
     players = [original.join(f"ann_{number}", f"Ann {number}") for number in range(len(texts))]
     newest = moment(original.time())
@@ -184,8 +184,8 @@ async def test_any_other_text_as_the_time_of_a_win(server, original, moved):
 
 
 @pytest.mark.parametrize("field", ["mode", "draw_mode"])
-async def test_a_mode_that_nobody_knows(server, original, moved, field):
-    """Lists show it where it is a name, pages show the replay, and the replay is as it was."""
+async def test_unknown_mode_is_kept(server, original, moved, field):
+    """Lists show the mode if it is a name, and pages show the replay. The replay is unchanged."""
     modes = {"Spider": "Spider", "Free_cell2": "Free_cell2"}
     modes |= dict.fromkeys(("", "Classic ", "\x1b[2J", "\u202e", "x" * 65, "../..", "a\0"), "Unknown")
     ann = original.join("ann", "Ann")
@@ -202,8 +202,8 @@ async def test_a_mode_that_nobody_knows(server, original, moved, field):
     assert await bests(server) == {"Ann": (605, 157)}
 
 
-async def test_numbers_of_a_replay_beyond_all_bounds(server, original, moved):
-    """Lists show the nearest number that an upload may have, and the replay is as it was."""
+async def test_numbers_beyond_all_bounds_are_shown_at_the_bound(server, original, moved):
+    """The replay itself is unchanged."""
     ann = original.join("ann")
     sent = [(2**63 - 1, -2), (-(2**63), 2**63 - 1)]
     replays = [original.upload(ann, final_score=score, time_seconds=seconds) for score, seconds in sent]
@@ -215,8 +215,8 @@ async def test_numbers_of_a_replay_beyond_all_bounds(server, original, moved):
     assert [(body["final_score"], body["time_seconds"]) for body in bodies] == sent
 
 
-async def test_a_replay_that_is_there_twice(server, original, moved):
-    """Both ids lead to it, as the links that were shared do."""
+async def test_repeated_replay_keeps_both_ids(server, original, moved):
+    """Links to either id may have been shared."""
     ann = original.join("ann")
     replays = [original.upload(ann) for _ in range(2)]
     assert await moved() == []
@@ -225,8 +225,8 @@ async def test_a_replay_that_is_there_twice(server, original, moved):
     assert {entry["id"] for entry in (await server.ask("GET", "/api/replays/recent")).json} == {*replays}
 
 
-async def test_an_entry_of_a_player_who_opted_out_is_hidden(server, original, moved):
-    """It keeps its bests, whatever is odd about it; opting in shows it again."""
+async def test_entry_of_a_player_without_opt_in_is_hidden(server, original, moved):
+    """The entry keeps its bests, even with odd values; opting in shows it again."""
     ann = original.join("ann", "A\u202enn")
     original.upload(ann, time_seconds=-(2**63))
     original.opt_out(ann)
@@ -239,8 +239,8 @@ async def test_an_entry_of_a_player_who_opted_out_is_hidden(server, original, mo
     assert [(entry.display_name, entry.best_score) for entry in await client.leaderboard()] == [("Ann", 605)]
 
 
-async def test_a_replay_from_the_future_leads_the_list_no_longer_than_others(server, original, moved):
-    """It counts as received when it was imported, so that the next upload comes before it."""
+async def test_replay_from_the_future_counts_as_received_at_the_import(server, original, moved):
+    """The next upload comes before it in the list."""
     ann = original.join("ann")
     replay = original.upload(ann, "2099-01-01T00:00:00+00:00")
     assert await moved() == [("replays", replay, "received_at is in the future: the time of the import is used")]
@@ -253,7 +253,7 @@ async def test_a_replay_from_the_future_leads_the_list_no_longer_than_others(ser
 
 
 async def test_a_second_import_changes_no_odd_cell(server, original, moved):
-    """The warnings are the same, and so are the rows."""
+    """Warnings and rows are the same."""
     ann, ben = original.join("ann", "A\0nn"), original.join("ben", "Ben")
     original.upload(ann, recorded_at="soon", time_seconds=-2)
     original.upload(ben, "2099-01-01T00:00:00+00:00", recorded_at="later", final_score=2**40)

@@ -1,4 +1,4 @@
-"""What rows of an original server's database become (docs/moving-in.md)."""
+"""Conversion of the rows of an original server's database (docs/moving-in.md)."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ def reason(read, row):
     return str(caught.value)
 
 
-def test_a_player_keeps_id_name_hash_and_date():
+def test_player_keeps_id_name_hash_and_date():
     """The date may have nanoseconds and any offset."""
     user = original.read_user(there.user(created_at="2026-05-19T12:11:12.123456789+02:00"))
     assert user == (there.ANN, "ann", there.HASH, datetime(2026, 5, 19, 10, 11, 12, 123457, UTC))
@@ -60,8 +60,7 @@ def test_a_player_keeps_id_name_hash_and_date():
         ({"created_at": "2026-05-19T10:11:12+0100"}, NO_TIME),
     ],
 )
-def test_a_player_without_a_usable_row(changes, why):
-    """What is wrong is said, by the name of the column."""
+def test_unusable_player_is_refused_by_column(changes, why):
     assert reason(original.read_user, there.user(**changes)) == why
 
 
@@ -76,23 +75,23 @@ def test_a_player_without_a_usable_row(changes, why):
         (False, True, True, Fate.DELETED),
     ],
 )
-def test_the_fate_of_a_player(exists, noted, name_taken, fate):
-    """Who is here stays, who was deleted here stays gone, and a name belongs to who has it."""
+def test_fate_of_a_player_is_decided_by_id_and_username(exists, noted, name_taken, fate):
+    """Existing players stay, deleted ones stay deleted, and a username belongs to the player who has it here."""
     assert original.fate(exists=exists, noted=noted, name_taken=name_taken) is fate
 
 
 @costly(60)
 @given(documents)
-def test_progress_becomes_what_was_pulled_there(document):
-    """Field by field, unknown ones included; nothing is merged, derived, sorted or bounded."""
+def test_progress_equals_what_was_pulled_there(document):
+    """Unknown fields are included. Nothing is merged, derived, sorted or bounded."""
     payload = json.loads(document._replace(unknown_fields=document.unknown_fields._replace(payload={})).encode())
     payload["user_id"] = there.ANN
     read = original.read_progress(there.progress(payload))
     assert json.loads(original.merged(None, read.document, LATER)) == payload
 
 
-def test_progress_beyond_the_bounds_is_taken():
-    """Lists of any length."""
+def test_progress_beyond_the_bounds_is_accepted():
+    """Lists may have any length."""
     payload = there.payload(progress__unlocked_backgrounds=list(range(5_000)), stats__games_lost=77)
     assert original.read_progress(there.progress(payload)).document.payload.stats.games_lost == 77
 
@@ -111,13 +110,12 @@ def test_progress_beyond_the_bounds_is_taken():
         ({"last_modified": "now"}, "last_modified is not a time of the years 1 to 9999 in RFC 3339"),
     ],
 )
-def test_progress_that_is_none(changes, why):
-    """What is wrong is said, by the path of the field."""
+def test_invalid_progress_is_refused_by_field(changes, why):
     assert reason(original.read_progress, there.progress(there.payload()) | changes) == why
 
 
 def test_numbers_of_progress_have_their_ranges():
-    """As in a push."""
+    """The ranges are those of a push."""
     for name, value in (("games_played", U32 + 1), ("lifetime_score", U64 + 1), ("games_won", -1), ("games_won", "1")):
         row = there.progress(there.payload(**{f"stats__{name}": value}))
         assert f"{name}`" in reason(original.read_progress, row)
@@ -129,15 +127,15 @@ def test_numbers_of_progress_have_their_ranges():
 @costly(60)
 @given(documents, documents)
 def test_merging_again_changes_nothing(here, document):
-    """After the first time there is nothing to store, in whatever state the document is."""
+    """A second merge has nothing to store, in any state of the document."""
     stored = original.merged(here.encode(), document, NOW)
     assert original.merged(stored or here.encode(), document, LATER) is None
 
 
 @costly(60)
 @given(documents, documents)
-def test_what_is_here_is_kept_where_neither_is_better(here, document):
-    """The form of the id, and fields of a newer game."""
+def test_merge_keeps_existing_values_on_a_tie(here, document):
+    """Examples are the form of the id, and fields of a newer game."""
     stored = original.merged(here.encode(), document, NOW)
     both = here if stored is None else read_stored(stored)
     assert both.payload.user_id == here.payload.user_id
@@ -146,8 +144,8 @@ def test_what_is_here_is_kept_where_neither_is_better(here, document):
         assert bytes(both.unknown_fields.payload[name]) == bytes(value)
 
 
-def test_a_tie_of_wins_keeps_the_average_that_is_here():
-    """Where a push would decide, the import doesn't."""
+def test_tie_of_wins_keeps_the_existing_average():
+    """A push would decide here; the import doesn't."""
     here, document = (
         original.read_progress(
             there.progress(there.payload(stats__games_won=3, stats__avg_time_seconds=seconds))
@@ -179,14 +177,13 @@ def read_entry(newest_classic=None, **changes):
         ("7", b"7", Bests(None, None), 2),
     ],
 )
-def test_an_entry_has_what_counts_here(score, seconds, bests, warnings):
-    """0 is none; what clients can't read is capped or left out, with a warning for each."""
+def test_bests_of_an_entry_are_made_valid(score, seconds, bests, warnings):
+    """Zero counts as absent. A value that clients can't read is capped or dropped, each with a warning."""
     entry, reasons = read_entry(best_score=score, best_time_secs=seconds)
     assert (entry.bests, len(reasons)) == (bests, warnings)
 
 
-def test_an_entry_is_shown_if_its_player_wants_it():
-    """1, and nothing else."""
+def test_entry_is_visible_only_if_the_opt_in_is_1():
     for value, visible in ((1, True), (0, False), (None, False), ("1", False), (2, False)):
         assert read_entry(leaderboard_opt_in=value)[0].visible is visible
 
@@ -212,18 +209,18 @@ def test_an_entry_is_shown_if_its_player_wants_it():
         ({"recorded_at": "9999-12-31T23:59:59Z"}, "recorded_at", LATER),
     ],
 )
-def test_an_entry_is_not_lost_over_a_cell(changes, field, value):
-    """Another value counts, and one warning names the column."""
+def test_entry_with_an_invalid_cell_is_imported(changes, field, value):
+    """Another value replaces the cell, and one warning names the column."""
     entry, (warning,) = read_entry(**changes)
     assert getattr(entry, field) == value
     assert warning.startswith(f"{field} ")
 
 
-def test_entry_of_a_day_to_come_has_the_time_of_the_import():
+def test_entry_from_the_future_has_the_time_of_the_import():
     assert read_entry(recorded_at="2999-01-01")[0].recorded_at == LATER
 
 
-def test_the_newest_classic_replay_is_that_of_the_player():
+def test_newest_classic_replay_is_found_for_each_player():
     """Other modes don't count, nor replays without a time."""
     rows = [
         there.replay(1, received_at="2026-11-20T12:00:00+00:00"),
@@ -239,8 +236,8 @@ def test_the_newest_classic_replay_is_that_of_the_player():
     }
 
 
-def test_a_replay_is_its_text():
-    """The columns beside it count for nothing: what is shown is read out of the text, as of an upload."""
+def test_replay_is_read_from_its_text():
+    """The columns beside it don't count. Its header is read from the text, like that of an upload."""
     row = there.replay(seed=-1, mode="nonsense", final_score=None)
     replay, warnings = original.read_stored_replay(row, LATER)
     assert warnings == []
@@ -260,20 +257,18 @@ def test_a_replay_is_its_text():
         ({"received_at": ""}, "received_at is not a time of the years 1 to 9999 in RFC 3339"),
     ],
 )
-def test_a_replay_that_is_none(changes, why):
-    """By the rules of an upload."""
+def test_invalid_replay_is_refused_like_an_upload(changes, why):
     assert reason(lambda row: original.read_stored_replay(row, LATER), there.replay(**changes)) == why
 
 
-def test_a_token_is_known_by_its_record():
-    """Its id, its player, its end."""
+def test_token_keeps_its_id_player_and_end():
     row = there.token()
     assert original.read_token(row) == (row["jti"], there.ANN, datetime(2026, 12, 20, 12, tzinfo=UTC))
     assert reason(original.read_token, there.token(jti="1")) == "jti is not a UUID in lower case"
 
 
-def test_an_event_is_as_it_was_reported():
-    """The payload to the byte, an id in any spelling, a name as names are stored."""
+def test_event_is_unchanged():
+    """The payload is the same to the byte; ids and names are normalised."""
     row = there.event(id=there.ANN.upper(), user_id=f" {there.ANN.upper()} ", payload='{"a" : 1e2}')
     session_id, name, event, received_at = original.read_event(row)
     assert (session_id, name, event.id, bytes(event.payload)) == ("s", there.ANN, there.ANN, b'{"a" : 1e2}')
@@ -296,21 +291,21 @@ def test_an_event_is_as_it_was_reported():
         ({"received_at": "now"}, "received_at is not a time"),
     ],
 )
-def test_an_event_that_is_none(changes, why):
-    """By the rules of a report, at the time when it was received."""
+def test_invalid_event_is_refused_like_a_report(changes, why):
+    """The rules apply at the time when it was received."""
     assert reason(original.read_event, there.event(**changes)).startswith(why)
 
 
-def test_an_event_of_the_last_day_that_there_is():
-    """An event may be 24 hours ahead of its server, also where that is no date any more."""
+def test_event_of_the_last_possible_day_is_accepted():
+    """An event may be 24 hours ahead of its server, even if that is beyond the last date."""
     last = {"client_time": "9999-12-31T23:59:59Z", "received_at": "9999-12-31T23:59:59Z"}
     assert original.read_event(there.event(**last)).event.client_time == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     early = last | {"received_at": "9999-12-30T23:59:58Z"}
     assert reason(original.read_event, there.event(**early)) == "`client_time` is more than 24 hours ahead"
 
 
-def test_an_avatar_is_named_by_its_player():
-    """Of the four types, and by nobody else's id: no path leads out of the directory."""
+def test_avatar_path_must_name_its_player_and_type():
+    """No path leads out of the directory."""
     for extension in ("jpg", "png", "webp", "gif"):
         row = there.user(avatar_url=f"/avatars/{there.ANN}.{extension}")
         assert original.avatar_extension(row) == extension
@@ -318,8 +313,8 @@ def test_an_avatar_is_named_by_its_player():
         assert reason(original.avatar_extension, there.user(avatar_url=url)).startswith("avatar_url is n")
 
 
-def test_an_image_begins_as_its_name_says():
-    """As in an upload."""
+def test_image_must_begin_like_its_type():
+    """Uploads have the same rule."""
     original.check_image("png", IMAGES["png"])
     assert (
         reason(lambda image: original.check_image("png", image), IMAGES["svg"])
@@ -327,8 +322,8 @@ def test_an_image_begins_as_its_name_says():
     )
 
 
-def test_a_challenge_is_compared():
-    """By its seed, signed or not, and by what its goal tells."""
+def test_challenge_is_compared_by_seed_and_goal():
+    """The seed may be signed or unsigned."""
     day = "2026-11-20"
     assert original.challenge_difference(there.challenge(day)) is None
     assert original.challenge_difference(there.challenge(day) | {"goal_json": "{}"}) is None

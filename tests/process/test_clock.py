@@ -1,4 +1,4 @@
-"""Timers and a wall clock that steps: the service's own clock alone, not its database's."""
+"""Timers and a wall clock that steps: the clock of the service alone, not its database's."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ class SteppedClock:
         self.step(0)
 
     def step(self, seconds):
-        """Set the clock to so many seconds off the right time."""
+        """Set the clock to this number of seconds off the right time."""
         unfinished = self._file.with_suffix(".new")
         unfinished.write_text(str(seconds))
         unfinished.rename(self._file)
@@ -54,8 +54,8 @@ def clock(place):
     "door",
     [pytest.param(door, id=name, marks=() if name in DAILY else pytest.mark.long) for name, door in DOORS.items()],
 )
-async def test_a_step_of_the_clock_delays_no_healing(reactor, launch, initialized, place, clock, door):
-    """A database that restarts beside a step of the clock, back or forth, is soon used again, whatever the door."""
+async def test_step_of_the_clock_delays_no_reconnect(reactor, launch, initialized, place, clock, door):
+    """A database restarts beside a step back or forth. The service soon uses it again, at every entry point."""
     data_dir = initialized(place / "data")
     service = start(launch, *door, data_dir=data_dir, **clock.variables)
     client = service.client()
@@ -73,8 +73,8 @@ async def test_a_step_of_the_clock_delays_no_healing(reactor, launch, initialize
         print(f"{seconds:+d} s: {time.monotonic() - began:.2f} s")
 
 
-async def test_a_step_forward_refuses_nobody(reactor, serve, migrated_database, clock):
-    """Requests that are being handled while the clock goes forward by an hour end as they would have."""
+async def test_step_forward_fails_no_request(reactor, serve, migrated_database, clock):
+    """Requests that run while the clock goes forward by an hour end as usual."""
     service = await serve(migrated_database, **clock.variables)
     clients = [await service.player(f"ann_{number}") for number in range(4)]
     with closing(connect(migrated_database)) as locking:
@@ -89,8 +89,8 @@ async def test_a_step_forward_refuses_nobody(reactor, serve, migrated_database, 
     await gatherResults(logins)
 
 
-async def test_a_step_back_keeps_deadlines(reactor, serve, migrated_database, clock):
-    """What waits for a connection while the clock goes back by an hour is declined when its time is over."""
+async def test_step_back_keeps_deadlines(reactor, serve, migrated_database, clock):
+    """A request that waits for a connection while the clock goes back by an hour is declined at its deadline."""
     service = await serve(migrated_database, SOLISYNC_DATABASE_CONNECTIONS=1, **clock.variables)
     client = await service.player("ann")
     with closing(connect(migrated_database)) as locking:

@@ -1,4 +1,4 @@
-"""The port: what is in its way, and what it does when it can take no more."""
+"""The port: obstacles to listening, and its behaviour under overload."""
 
 import contextlib
 import os
@@ -32,8 +32,8 @@ def factory():
     return factory
 
 
-def test_a_file_that_is_no_socket_is_left_alone(reactor, place, factory):
-    """Whoever mistypes the path of a unix socket is told so, and keeps the file."""
+def test_file_that_is_no_socket_is_not_replaced(reactor, place, factory):
+    """A mistyped path of a unix socket gives an error, and the file stays."""
     file = place / "notes.txt"
     file.write_text("precious")
     with pytest.raises(FatalError, match="Address already in use"):
@@ -41,8 +41,8 @@ def test_a_file_that_is_no_socket_is_left_alone(reactor, place, factory):
     assert file.read_text() == "precious"
 
 
-async def test_a_socket_that_nobody_serves_is_replaced(reactor, place, factory):
-    """What a killed service left behind is in nobody's way."""
+async def test_unused_unix_socket_is_replaced(reactor, place, factory):
+    """A killed service leaves one behind."""
     path = place / "http.sock"
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
@@ -51,8 +51,8 @@ async def test_a_socket_that_nobody_serves_is_replaced(reactor, place, factory):
 
 
 @pytest.mark.parametrize(("given", "mode"), [("", 0o660), (":mode=600", 0o600), (":mode=666:backlog=9", 0o666)])
-async def test_a_unix_socket_is_for_its_owner_and_group(reactor, place, factory, given, mode):
-    """Peers there are believed about clients' addresses, so its mode is 660 unless the description has another."""
+async def test_unix_socket_has_mode_660_by_default(reactor, place, factory, given, mode):
+    """Peers there are trusted for addresses of clients. The description may set another mode."""
     path = place / "http.sock"
     port = listen(reactor, f"unix:{path}{given}", factory)
     try:
@@ -61,8 +61,8 @@ async def test_a_unix_socket_is_for_its_owner_and_group(reactor, place, factory,
         await stop(reactor, port)
 
 
-async def test_a_port_about_to_close_accepts_what_waits(reactor, factory):
-    """Connections that the kernel has made by then are served, and not reset."""
+async def test_closing_port_accepts_waiting_connections(reactor, factory):
+    """Connections that the kernel has already made are served instead of reset."""
     port = listen(reactor, "tcp:0:interface=127.0.0.1", factory)
     address = ("127.0.0.1", port.getHost().port)
     with socket.create_connection(address) as client:
@@ -74,7 +74,7 @@ async def test_a_port_about_to_close_accepts_what_waits(reactor, factory):
 
 
 async def test_connections_wait_while_there_are_no_file_descriptors(reactor, factory):
-    """A process that has one descriptor left drops one connection, and accepts the others when it has more."""
+    """A process with one descriptor left drops one connection, and accepts the others when it has more."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         clients = [socket.create_connection(listening.getsockname()) for _ in range(10)]
         acceptor = Acceptor(reactor, listening.dup(), factory)
@@ -100,8 +100,8 @@ async def test_connections_wait_while_there_are_no_file_descriptors(reactor, fac
         client.close()
 
 
-async def test_a_process_that_gives_way_accepts_what_others_leave(reactor, factory):
-    """While another one accepts, that gets all connections; without it, each is accepted after a moment."""
+async def test_yielding_process_accepts_what_others_leave(reactor, factory):
+    """While another process accepts, it gets all connections; without it, each is accepted after a moment."""
     served = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()
@@ -122,7 +122,7 @@ async def test_a_process_that_gives_way_accepts_what_others_leave(reactor, facto
 
 
 class _Counting(Factory):
-    """Notes each connection by the name of who has accepted it, and closes it."""
+    """A protocol that notes each connection under the name of its listener, and closes it."""
 
     noisy = False
 
@@ -141,8 +141,8 @@ class _Counting(Factory):
         ("unix:{place}/http.sock", None),
     ],
 )
-async def test_the_url_of_an_endpoint(reactor, place, endpoint, expected):
-    """What a client on this machine can use; a unix socket has none."""
+async def test_endpoint_has_a_url(reactor, place, endpoint, expected):
+    """A client on this machine can use it; a unix socket has none."""
     description = endpoint.format(place=place)
     port = listen(reactor, description, Factory())
     try:
@@ -152,7 +152,7 @@ async def test_the_url_of_an_endpoint(reactor, place, endpoint, expected):
 
 
 @pytest.mark.parametrize("host", ["::", "::1"])
-def test_the_url_of_an_ipv6_endpoint(host):
-    """The address is in brackets (RFC 3986 §3.2.2), and https where the endpoint is of TLS."""
+def test_url_of_an_ipv6_endpoint_has_brackets(host):
+    """RFC 3986 §3.2.2 requires them; a TLS endpoint has https."""
     port = SimpleNamespace(getHost=lambda: IPv6Address("TCP", host, 443))
     assert url(port, "ssl:443:…") == "https://[::1]:443"

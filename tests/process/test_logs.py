@@ -1,4 +1,4 @@
-"""What is logged: lines for people and for machines, and an audit trail that misses nothing and repeats nothing."""
+"""Logs: lines as text and as JSON, and a complete audit trail without repetitions."""
 
 import io
 import json
@@ -27,24 +27,24 @@ from tests.harness.strategies import texts
 
 
 def logged(style, emit):
-    """The line, or lines, that an observer writes for what `emit` logs."""
+    """Return the line, or lines, that an observer writes for the events of `emit`."""
     out = io.StringIO()
     emit(Logger("tests", observer=logs.observer(style, out)))
     return out.getvalue()
 
 
 def objects(text):
-    """Lines in JSON, as objects."""
+    """Return lines in JSON as objects."""
     return [json.loads(line) for line in text.splitlines()]
 
 
 def audited(lines):
-    """The audit trail in these lines: events and whose they are."""
+    """Return the audit trail in these lines: events and their players."""
     return [(line["event"], line.get("user_id")) for line in lines if line["source"] == "solisync.audit"]
 
 
 class Logging:
-    """A service that logs in JSON, and what it has logged since this was made."""
+    """A service that logs in JSON, and the log since this object was made."""
 
     def __init__(self, process):
         self.process = process
@@ -55,7 +55,7 @@ class Logging:
         return self.process.log[self._before :]
 
     async def lines(self):
-        """Its lines as objects, those of all earlier requests included: that of the last request is there."""
+        """Return its lines as objects, including those of all finished requests."""
         last = str(uuid4())
         await self.process.ask("GET", "/health", headers={"X-Request-Id": last})
         await deferToThread(wait_for, lambda: f'"{last}"' in self.log)
@@ -76,8 +76,8 @@ def service(json_service):
 
 
 @given(text=texts())
-def test_a_json_line_is_one_line_whatever_is_in_it(text):
-    """No text breaks out of its line, and all of it comes back."""
+def test_json_line_is_one_line_with_any_content(text):
+    """No text breaks out of its line, and all of it can be read back."""
     line = logged("json", lambda log: log.info("{reason}", reason=text))
     assert line.endswith("\n")
     assert len(line.splitlines()) == 1
@@ -85,8 +85,8 @@ def test_a_json_line_is_one_line_whatever_is_in_it(text):
 
 
 @given(text=texts())
-def test_a_text_line_cannot_be_forged(text):
-    """Each further line of a message is indented, and no control character is left in it."""
+def test_text_line_cannot_be_forged(text):
+    """Each further line of a message is indented, and control characters are removed."""
     written = logged("text", lambda log: log.warn("{reason}", reason=text))
     first, *more = written.removesuffix("\n").split("\n")
     assert " warn tests: " in first
@@ -96,22 +96,22 @@ def test_a_text_line_cannot_be_forged(text):
 
 
 @pytest.mark.parametrize("template", ["{reason!r} {number:.1f}", "{call()}", "{missing}", "{", "{reason.no}", "{{}}"])
-def test_messages_are_what_twisted_makes_of_them(template):
-    """Whatever stands in a format: values, calls, what is missing, what is broken."""
+def test_messages_are_formatted_by_twisted(template):
+    """Formats may have values, calls, missing fields and errors."""
     event = {"log_format": template, "reason": "so\n", "number": 1.25, "call": lambda: "called"}
     assert logs.event_text(event) == formatEvent(event)
 
 
-def test_fields_that_nobody_asked_for_stay_out():
-    """What an event carries beside the known fields, a secret perhaps, is in no JSON line."""
+def test_unknown_fields_are_not_logged():
+    """An event may carry a secret beside the known fields."""
     line = logged("json", lambda log: log.info("hello", password="hidden", token="hidden", status=200))
     assert "hidden" not in line
     assert json.loads(line)["status"] == 200
 
 
 @pytest.mark.parametrize("style", logs.FORMATS)
-def test_a_failure_has_its_traceback(style):
-    """What went wrong is there with all its lines, in JSON as one field."""
+def test_failure_has_its_traceback(style):
+    """JSON has all its lines in one field."""
 
     def emit(log):
         try:
@@ -126,16 +126,16 @@ def test_a_failure_has_its_traceback(style):
         assert "Traceback" in json.loads(written)["traceback"]
 
 
-def test_a_log_that_cannot_be_written_harms_nobody():
-    """A full disk or a closed terminal is no reason to fail."""
+def test_unwritable_log_is_ignored():
+    """The service works on with a full disk or a closed terminal."""
     out = io.StringIO()
     observe = logs.observer("json", out)
     out.close()
     Logger("tests", observer=observe).info("hello")
 
 
-async def test_every_request_has_one_access_line(service):
-    """It says who asked for what, by which route, and how it ended; query strings and tokens are not in it."""
+async def test_each_request_has_one_access_line(service):
+    """The line has the client, the route and the result. Query strings and tokens are not in it."""
     process = service.process
     player = await process.player()
     token, user_id = player.tokens.access_token, (await player.me()).id
@@ -161,8 +161,8 @@ async def test_every_request_has_one_access_line(service):
         assert secret not in service.log
 
 
-async def test_an_access_line_is_short(service):
-    """However long the path was; a method has at most 16 characters, or is UNKNOWN.
+async def test_access_line_is_short(service):
+    """A long path is cut; a method has at most 16 characters, or is UNKNOWN.
 
     A pipe that several processes write to keeps 4,096 bytes together: a longer line could be torn.
     """
@@ -175,8 +175,8 @@ async def test_an_access_line_is_short(service):
     assert max(map(len, service.log.splitlines())) < 4_096
 
 
-async def test_a_client_that_hangs_up_is_logged_too(service):
-    """Its request gets one access line, with status 499; a request that never arrived whole gets none."""
+async def test_request_of_a_client_that_hangs_up_has_an_access_line(service):
+    """The status is 499. An incomplete request has no line."""
     process = service.process
     blocker = connect(process.dsn)
     blocker.autocommit = False
@@ -198,8 +198,8 @@ async def test_a_client_that_hangs_up_is_logged_too(service):
     assert [(line["request_id"], line["status"]) for line in lines if "status" in line] == [("whole", 499)]
 
 
-async def test_the_audit_trail_has_each_event_once(service):
-    """Register, login, failed logins, refresh, refused refresh and deletions are written once each, with the user."""
+async def test_audit_trail_has_each_event_once(service):
+    """Events are registrations, logins, failed logins, refreshes, refused refreshes and deletions."""
     process = service.process
     player = await process.player("ann")
     user_id = (await player.me()).id
@@ -245,8 +245,7 @@ async def test_the_audit_trail_has_each_event_once(service):
     assert "a_password_typed_too_early" not in service.log
 
 
-async def test_the_audit_trail_knows_of_clients_that_left(service):
-    """A refresh that is committed after its client hung up is written down all the same."""
+async def test_audit_trail_has_a_refresh_committed_after_a_hang_up(service):
     process = service.process
     token = (await process.player("ann")).tokens.refresh_token
     blocker = connect(process.dsn)
@@ -278,8 +277,8 @@ async def test_the_audit_trail_knows_of_clients_that_left(service):
     ],
     ids=["workers", "solisync", "twistd"],
 )
-async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, command):
-    """From the first line to the last, at every entry point."""
+async def test_every_line_is_json_with_the_setting(launch, reactor, shared_dsn, command):
+    """The first and the last line are JSON too, at every entry point."""
     process = start(launch, *command, "--log-format", "json", dsn=shared_dsn)
     await ready(reactor, process.client())
     process.stop()
@@ -289,7 +288,7 @@ async def test_every_line_is_json_when_asked_for(launch, reactor, shared_dsn, co
 
 
 @pytest.mark.long
-async def test_a_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
+async def test_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     """`twistd --logfile` gets the same lines."""
     log, pid = place / "solisync.log", place / "solisync.pid"
     words = (TWISTD[0], f"--logfile={log}", f"--pidfile={pid}", "solisync", "--log-format", "json")
@@ -302,15 +301,15 @@ async def test_a_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     assert all(json.loads(line) for line in log.read_text().splitlines())
 
 
-def test_a_tac_file_logs_as_twistd_does(place):
-    """It can't know where twistd logs, so asking it for JSON is an error that names the way."""
+def test_tac_file_refuses_json_logs(place):
+    """A .tac file can't know where twistd logs. The error names another way."""
     done = run(*TAC, JWT_SECRET=SECRET, SOLISYNC_LOG_FORMAT="json", cwd=place)
     assert done.status == 1
     assert any("need `twistd solisync` instead of a .tac file" in line for line in done.out + done.err)
 
 
 async def test_no_row_of_the_database_is_logged(server, logs, no_lost_failures):
-    """PostgreSQL shows the row that it refuses, with the password's hash; the log has what is wrong, and no row."""
+    """PostgreSQL's error quotes the refused row, with the password's hash. The log has the error without the row."""
     account = {"username": "ann", "password": PASSWORD}
     server.sql("ALTER TABLE users ADD CONSTRAINT unexpected CHECK (username <> 'ann')")
     try:
@@ -324,8 +323,7 @@ async def test_no_row_of_the_database_is_logged(server, logs, no_lost_failures):
 
 
 @pytest.mark.parametrize("workers", [2, pytest.param(1, marks=pytest.mark.long)])
-async def test_a_start_says_where_everything_is(launch, reactor, initialized, place, workers):
-    """The first lines have the URL of the service and of its description, and the directory with the data."""
+async def test_start_logs_urls_and_the_data_directory(launch, reactor, initialized, place, workers):
     data_dir = initialized(place / "data")
     process = start(launch, *SOLISYNC, f"--workers={workers}", data_dir=data_dir)
     await ready(reactor, process.client())

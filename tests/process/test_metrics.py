@@ -1,4 +1,4 @@
-"""What Prometheus gets to see, and that it is what docs/metrics.md says."""
+"""The metrics that Prometheus scrapes, which agree with docs/metrics.md."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ from tests.wire.sockets import exchange, parse
 
 @pytest.fixture
 def scraped(serve, shared_dsn):
-    """Start a service of the test's own with a listener for metrics."""
+    """Start a separate service with a listener for metrics."""
 
     async def scraped(**variables):
         port = free_port()
@@ -49,13 +49,13 @@ def scraped_service(reactor, logs, shared_dsn):
 
 @pytest.fixture
 def service(scraped_service):
-    """The service of most of these tests, with an empty database; its counters go on from test to test."""
+    """The service of most of these tests, with an empty database; its counters continue from test to test."""
     truncate(scraped_service.process.dsn)
     return scraped_service
 
 
-async def test_a_scrape_and_the_documentation_agree(service):
-    """Every metric that docs/metrics.md lists is in a scrape after one request, with its labels, and no other."""
+async def test_scrape_and_documentation_agree(service):
+    """After one request a scrape has the metrics of docs/metrics.md with their labels, and no other."""
     await service.process.ask("GET", "/health")
     await service.reaches(POOL_SIZE, "database_connections", state="idle")  # which servers there are is known by then
     documented = {
@@ -70,7 +70,7 @@ async def test_a_scrape_and_the_documentation_agree(service):
 
 
 async def test_requests_are_counted_by_route(service):
-    """By method, template and status; what matched no route has no names that a client could choose."""
+    """The labels are method, template and status. An unknown route has no name that a client could choose."""
     before = await service.numbers()
     for path in ("/api/replays/11111111-1111-4111-8111-111111111111", "/api/replays/x"):
         await service.process.ask("GET", path)
@@ -83,8 +83,8 @@ async def test_requests_are_counted_by_route(service):
     assert await service.added(before, "http_requests_total", method="", route="", status="405") == 1
 
 
-async def test_what_happens_is_counted(service):
-    """Spent tokens, refusals, logins of games and pages, merges, conflicts, events, and passwords hashed."""
+async def test_accounts_and_pushes_are_counted(service):
+    """Examples are spent tokens, refusals, logins, merges, conflicts, events and hashed passwords."""
     before = await service.numbers()
     player = await service.process.player()
     token, spent = player.tokens.access_token, player.tokens.refresh_token
@@ -117,7 +117,7 @@ async def test_what_happens_is_counted(service):
 
 
 async def test_lost_connections_are_counted(service):
-    """Connections that the server closed are replaced, and the sampled numbers of the pool say so within seconds."""
+    """The pool replaces connections that the server closed; its sampled numbers follow within seconds."""
     await service.reaches(POOL_SIZE, "database_connections", state="idle")
     before = await service.value("database_connections_lost_total")
     service.process.sql(
@@ -129,11 +129,11 @@ async def test_lost_connections_are_counted(service):
 
 
 async def test_one_scrape_covers_all_workers(scraped, shared_dsn, full):
-    """Counters are summed over the workers, those that have left included; gauges over those that live.
+    """Counters are sums over all workers, including those that have ended; gauges cover running ones.
 
-    Connections are counted by server, which is the host and port of the DSN. The files with the numbers are not in the
-    PROMETHEUS_MULTIPROC_DIR of others, and those of former workers are gone. They have all their room from the start:
-    on a full disk, a memory map without it would end the process.
+    Connections are counted by server, which is the host and port of the DSN. The files with the numbers are not in
+    the PROMETHEUS_MULTIPROC_DIR of other programs, and those of former workers are deleted. They have their full
+    size from the start: on a full disk, a memory map without it would end the process.
     """
     leftover = {shared_metrics.VARIABLE: "/nonexistent"}
     assert worker_environ(leftover, {}) == {}
@@ -167,14 +167,14 @@ async def test_one_scrape_covers_all_workers(scraped, shared_dsn, full):
 
 
 def files_of_metrics(process):
-    """What the workers of a process keep their numbers in, as {name: status}."""
+    """Return the files in which the workers of a process keep their numbers, as {name: status}."""
     worker = min(workers(process))
     (file,) = [Path(name) for name in descriptors(worker) if name.endswith(f"/counter_{worker}.db")]
     return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
-async def test_a_worker_without_room_for_numbers_serves(scraped):
-    """It says so, and is missing in the metrics, which is better than to be missing."""
+async def test_worker_without_room_for_metrics_serves(scraped):
+    """The log reports that its numbers are missing."""
     service = await scraped(SOLISYNC_WORKERS="2")
     process = service.process
     await deferToThread(wait_until_ready, process, 2)
@@ -202,8 +202,8 @@ async def test_a_worker_without_room_for_numbers_serves(scraped):
         ("GET", "/metrics?x", 200, None),
     ],
 )
-async def test_the_listener_tells_no_version_and_answers_errors_as_the_service(reactor, method, path, status, error):
-    """Errors are JSON, and `Server` is the name alone."""
+async def test_metrics_listener_hides_versions_and_returns_json_errors(reactor, method, path, status, error):
+    """`Server` is only the name."""
     port = reactor.listenTCP(0, scrape_site(lambda: b"x 1\n"), interface="127.0.0.1")
     request = f"{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
     received = await deferToThread(exchange, port.getHost().port, request)
@@ -220,8 +220,8 @@ async def test_the_listener_tells_no_version_and_answers_errors_as_the_service(r
     await port.stopListening()
 
 
-async def test_a_scrape_has_no_body(service):
-    """Who sends one is cut off, and nothing is stored."""
+async def test_scrape_with_a_body_is_cut_off(service):
+    """The body is not stored."""
 
     def send():
         port = int(service.url.split(":")[2].split("/")[0])
@@ -236,13 +236,13 @@ async def test_a_scrape_has_no_body(service):
     assert await service.numbers()
 
 
-async def test_metrics_are_off_unless_asked_for(server):
-    """The service itself knows no /metrics."""
+async def test_metrics_are_off_by_default(server):
+    """The players' listener has no /metrics."""
     assert (await server.ask("GET", "/metrics")).status == 404
 
 
-def test_numbers_that_can_not_be_read_stop_nobody():
-    """A worker that was killed while it wrote is forgotten all the same, and the others are counted on."""
+def test_unreadable_metrics_file_is_ignored():
+    """A worker was killed while it wrote. Its numbers are dropped, and the others are still counted."""
     shared = shared_metrics.SharedMetrics()
     directory = Path(shared.open()["PROMETHEUS_MULTIPROC_DIR"])
     used, key = (4000).to_bytes(4, "little"), (3990).to_bytes(4, "little")

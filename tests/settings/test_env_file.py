@@ -30,8 +30,8 @@ def read(place, content):
         ("A=Größe\n".encode(), {"A": "Größe"}),
     ],
 )
-def test_the_syntax_is_that_of_systemd(place, content, variables):
-    """Comments, quotes, escapes, continued lines and values of several lines, as in systemd.exec(5)."""
+def test_env_file_has_the_syntax_of_systemd(place, content, variables):
+    """Comments, quotes, escapes, continued lines and multi-line values work as in systemd.exec(5)."""
     assert read(place, content) == variables
 
 
@@ -46,15 +46,15 @@ def test_the_syntax_is_that_of_systemd(place, content, variables):
         (b'A="canary" more\n', 1),
     ],
 )
-def test_a_line_that_is_none_is_named_and_not_shown(place, content, line):
-    """The message has the number of the line, and nothing of what may be a secret."""
+def test_invalid_line_is_reported_by_number_only(place, content, line):
+    """The line may contain a secret."""
     with pytest.raises(ValueError, match=f"in line {line}[^0-9]") as caught:
         read(place, content)
     assert "canary" not in str(caught.value)
 
 
-def test_a_file_that_is_none_is_one_line(place):
-    """What can't be read or is no text is named."""
+def test_unreadable_env_file_is_named_in_one_line(place):
+    """A file that isn't text is unreadable, too."""
     for content in (b"A=\xff\n",):
         with pytest.raises(ValueError, match="is not UTF-8"):
             read(place, content)

@@ -1,4 +1,4 @@
-"""Settings: read purely from a mapping, options first, all problems at once (docs/configuration.md "Configuration")."""
+"""Settings: read from a mapping, options first, all problems together (docs/configuration.md "Configuration")."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -25,8 +25,8 @@ def problems(environ=None, options=None, kind=ServingSettings):
     return caught.value.problems
 
 
-def test_the_defaults_are_the_documented_ones():
-    """Nothing but the secret has to be set."""
+def test_defaults_are_the_documented_ones():
+    """Only the secret is required."""
     settings = read()
     assert settings.jwt_secret == SECRET.encode()
     assert settings.database_url is None
@@ -37,13 +37,12 @@ def test_the_defaults_are_the_documented_ones():
     assert settings.auth_limit == AUTH
 
 
-def test_an_empty_variable_is_an_unset_one():
-    """What a shell or a container passes on empty counts as not given."""
+def test_empty_variable_counts_as_unset():
+    """Shells and containers may pass on empty variables."""
     assert read({setting.variable: "" for setting in TABLE} | GIVEN) == read()
 
 
-def test_secrets_are_not_shown():
-    """Neither the secret nor the DSN is in the repr."""
+def test_repr_shows_neither_secret_nor_dsn():
     shown = repr(read({"DATABASE_URL": "postgresql://u:canary@h/d"}))
     assert SECRET not in shown
     assert "canary" not in shown
@@ -53,8 +52,8 @@ def test_secrets_are_not_shown():
     ("length", "fine"),
     [(31, False), (32, True)],
 )
-def test_the_secret_has_32_bytes(length, fine):
-    """A shorter secret is refused; bytes count, not characters."""
+def test_secret_has_at_least_32_bytes(length, fine):
+    """Bytes count, not characters."""
     if fine:
         assert len(read({"JWT_SECRET": "é" * (length // 2)}).jwt_secret) == length
     assert (problems({"JWT_SECRET": "x" * length}) if not fine else []) == (
@@ -70,8 +69,8 @@ def test_the_secret_has_32_bytes(length, fine):
         '{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMko"}',
     ],
 )
-def test_a_secret_is_no_key_of_another_kind(key):
-    """What PyJWT refuses to sign with is refused before anything is served."""
+def test_key_of_another_kind_is_refused_as_a_secret(key):
+    """PyJWT refuses to sign with it, so the service doesn't start."""
     assert problems({"JWT_SECRET": key}) == ["JWT_SECRET is a key or a certificate: use random text"]
 
 
@@ -79,13 +78,13 @@ def test_a_secret_is_no_key_of_another_kind(key):
     ("content", "kept"),
     [(b"x\n", b"x"), (b"x\r\n", b"x"), (b"x", b"x"), (b"x\r", b"x\r"), (b" x \n\n", b" x \n"), (b"\n", b"")],
 )
-def test_only_the_line_end_is_dropped(content, kept):
-    """One LF or CR LF goes, everything else stays."""
+def test_secret_file_loses_only_its_line_end(content, kept):
+    """One LF or CR LF is removed."""
     assert without_line_end(content) == kept
 
 
-def test_the_secret_may_come_from_a_file(tmp_path):
-    """JWT_SECRET_FILE holds bytes of any kind, and both variables together are an error."""
+def test_secret_may_come_from_a_file(tmp_path):
+    """JWT_SECRET_FILE holds any bytes. Both variables together are an error."""
     file = tmp_path / "secret"
     file.write_bytes(b"\xff" * 32 + b"\n")
     variables = {"JWT_SECRET": "", "JWT_SECRET_FILE": str(file)}
@@ -95,8 +94,8 @@ def test_the_secret_may_come_from_a_file(tmp_path):
     assert problems(variables) == ["JWT_SECRET_FILE must hold at least 32 bytes, it has 31"]
 
 
-def test_a_previous_secret_has_the_same_rules(tmp_path):
-    """It is as long, comes from a variable or a file, and is another one than the secret that signs."""
+def test_previous_secret_has_the_same_rules(tmp_path):
+    """The previous secret has the same minimum length and sources, and must differ from the current one."""
     file = tmp_path / "secret"
     file.write_text(PREVIOUS_SECRET + "\n")
     assert read().jwt_secret_previous is None
@@ -111,8 +110,8 @@ def test_a_previous_secret_has_the_same_rules(tmp_path):
     assert len(problems(variables | {"JWT_SECRET_PREVIOUS_FILE": str(file)})) == 1
 
 
-def test_the_environment_beats_a_file_of_variables(tmp_path):
-    """What is set stays; of two variables for one setting neither is added to the other; an empty one is unset."""
+def test_environment_overrides_the_env_file(tmp_path):
+    """A variable and its _FILE form are never combined across both; an empty variable counts as unset."""
     file = tmp_path / "solisync.env"
     file.write_text("JWT_SECRET_FILE=/none\nSOLISYNC_WORKERS=2\nSOLISYNC_LISTEN=unix:/file\nPGSSLMODE=require\n")
     environ = {"JWT_SECRET": SECRET, "SOLISYNC_WORKERS": "3", "SOLISYNC_LISTEN": ""}
@@ -125,8 +124,8 @@ def test_the_environment_beats_a_file_of_variables(tmp_path):
     assert caught.value.problems == [f"--env-file can't be read: No such file or directory: {tmp_path}/none"]
 
 
-def test_an_option_that_names_a_file_beats_both_variables(tmp_path):
-    """--jwt-secret-file and --database-url-file win over the environment."""
+def test_file_option_overrides_both_variables(tmp_path):
+    """The options are --jwt-secret-file and --database-url-file."""
     (tmp_path / "secret").write_text("option " + SECRET)
     (tmp_path / "dsn").write_text("dbname=option\n")
     options = {"jwt-secret-file": str(tmp_path / "secret"), "database-url-file": str(tmp_path / "dsn")}
@@ -135,8 +134,8 @@ def test_an_option_that_names_a_file_beats_both_variables(tmp_path):
     assert settings.database_url == "dbname=option"
 
 
-def test_an_unreadable_file_is_one_problem():
-    """A file that can't be read is named, and nothing is said about its missing content."""
+def test_unreadable_file_is_one_problem():
+    """The file is named; its missing content is no second problem."""
     found = problems({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none/jwt-secret", "DATABASE_URL_FILE": "/none/jwt-secret"})
     assert found == [f"{name} can't be read: No such file or directory: /none/jwt-secret" for name in FILES]
     assert len(problems({"DATABASE_URL_FILE": "/none/jwt-secret"}, kind=Settings)) == 1
@@ -145,22 +144,22 @@ def test_an_unreadable_file_is_one_problem():
 FILES = ("JWT_SECRET_FILE", "DATABASE_URL_FILE")
 
 
-def test_an_empty_dsn_file_is_a_problem(tmp_path):
-    """It must not quietly mean the embedded database."""
+def test_empty_dsn_file_is_a_problem(tmp_path):
+    """It must not silently select the embedded database."""
     (tmp_path / "dsn").write_text("\n")
     assert problems({"DATABASE_URL_FILE": str(tmp_path / "dsn")}) == ["DATABASE_URL_FILE is empty"]
 
 
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "SOLISYNC_BUS_DATABASE_URL"])
 def test_missing_root_certificate_is_a_problem(tmp_path, variable):
-    """A server that could never be verified is named before the service starts."""
+    """The service could never verify its server."""
     url = f"postgresql://u:canary@db1/d?sslmode=verify-full&sslrootcert={tmp_path}/none"
     (problem,) = problems({variable: url})
     assert problem.startswith(f"{variable} verifies the server by {tmp_path}/none, which doesn't exist")
     assert "canary" not in problem
 
 
-def test_a_wrong_dsn_is_not_repeated():
+def test_wrong_dsn_is_not_repeated():
     """A DSN that libpq can't read may still hold a password."""
     (problem,) = problems({"DATABASE_URL": "canary password"})
     assert problem.startswith("DATABASE_URL is neither")
@@ -168,7 +167,7 @@ def test_a_wrong_dsn_is_not_repeated():
 
 
 def test_commands_need_neither_a_secret_nor_an_endpoint():
-    """What only a service needs is not looked at by a command beside it, which so has no secret to sign with."""
+    """A command reads only the settings that it needs, so that it has no secret to sign with."""
     settings = read({"JWT_SECRET": "", "JWT_SECRET_FILE": "/none", "SOLISYNC_LISTEN": "bogus:"}, kind=Settings)
     assert not hasattr(settings, "jwt_secret")
 
@@ -206,8 +205,7 @@ LINK_C = ("C", "mailto:c")
         ("SOLISYNC_SITE_LINKS", ",".join(["A=/"] * 8), "site_links", (("A", "/"),) * 8),
     ],
 )  # fmt: skip
-def test_what_is_accepted(variable, value, field, expected):
-    """Values at the edge of what is allowed."""
+def test_value_at_the_bound_is_accepted(variable, value, field, expected):
     assert getattr(read({variable: value}), field) == expected
 
 
@@ -262,13 +260,12 @@ def test_what_is_accepted(variable, value, field, expected):
         ("SOLISYNC_SITE_LINKS", "A=https://a b"),
     ],
 )
-def test_what_is_refused(variable, value):
-    """Values just beyond what is allowed, each in one line that names the variable."""
+def test_value_beyond_the_bound_is_refused(variable, value):
+    """One line names the variable."""
     (problem,) = problems({variable: value})
     assert problem.startswith(f"{variable} ")
     assert "\n" not in problem
 
 
-def test_a_wrong_option_is_named_as_such():
-    """The line names the option, not the variable that it overrides."""
+def test_wrong_option_is_named_instead_of_its_variable():
     assert problems({"SOLISYNC_DATA_DIR": "/x"}, {"data-dir": ""}) == ["--data-dir must name a directory"]
