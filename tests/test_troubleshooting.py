@@ -32,7 +32,7 @@ def test_findings_table_is_complete():
 
 
 def test_headings_quote_log_lines_that_exist():
-    """Each heading is a part of a text in the sources, where dots stand in for values."""
+    """Each heading, with its dots in place of values, is a part of a text in the sources."""
     sources = "\n".join(text for file in SOURCES for text in texts(ast.parse(file.read_text("utf-8"))))
     headings = re.findall(r"^### `(.+)`$", section("Log lines"), re.M)
     assert len(headings) > 30

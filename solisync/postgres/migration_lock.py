@@ -75,7 +75,7 @@ async def _check(holder: Connection) -> None:
     if encoding != "UTF8":
         raise FatalError(
             f"solisync: the encoding of this database is {encoding}, which can't store the names of all players:"
-            " create one with ENCODING 'UTF8' TEMPLATE template0, and move the data by solisync backup and restore"
+            " create another one with ENCODING 'UTF8' TEMPLATE template0, and move data by solisync backup and restore"
         )
     if read_only:
         raise ConnectionFailed(f"{holder.server.name} accepts no writes: it is a standby, or set to be read-only")

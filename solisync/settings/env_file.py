@@ -27,7 +27,7 @@ _ESCAPE = {"double": re.compile(r'\\(["\\`$\n])'), "bare": re.compile(r"\\(.)", 
 
 
 def read(path: str) -> dict[str, str]:
-    """Return the variables in a file; the last one of a name wins. Raises ValueError without quoting any value."""
+    """Return the variables in a file; the last one of a name wins. Raises ValueError with the file, but no value."""
     try:
         text = Path(path).read_bytes().decode("utf-8")
     except OSError as error:
