@@ -1,1 +1,1 @@
-"""Administration over HTTP, on a listener of its own: docs/console.md."""
+"""The console: pages and routes for admins, on a separate listener (docs/console.md)."""

@@ -1,4 +1,4 @@
-"""Routes that do something to players and replays: each is an act (docs/console.md "Acts")."""
+"""Routes that perform acts on players and replays (docs/console.md "Acts")."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,12 +38,12 @@ from ...rules.recovery import digest, new_reset_token, reset_path
 from ...storage.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 
-MANY_SECONDS = 10.0  # for suspending several; the rest is for another request
+MANY_SECONDS = 10.0  # time for suspending several players; the client sends the others in another request
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acts:
-    """Performs acts in the name of admins. A request that changes nothing is answered like one that does."""
+    """Performs acts in the name of admins. A request that changes nothing succeeds, too."""
 
     tag: ClassVar[str] = "players"
 
@@ -63,7 +63,7 @@ class Acts:
 
     @post("/suspensions", name="suspend_several", summary="Suspend up to 100 players", limit=ADMIN_GRAVE)
     async def suspensions(self, body: SuspensionsBody, actor: Actor) -> Suspended:
-        """Suspend several players, in a transaction each, for as long as a request may take."""
+        """Suspend several players, each in its own transaction, within MANY_SECONDS."""
         message = check_suspension(body.until, body.message, self.now())
         acting, wanted = self._acting(body, actor), list(dict.fromkeys(body.ids))
         given = {"until": body.until, "message": message}
@@ -84,7 +84,7 @@ class Acts:
 
     @post("/players/{user_id}/sessions/end", summary="End all sessions of a player", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def end_sessions(self, user_id: str, body: EndSessionsBody, actor: Actor) -> EndedSessions:
-        """End all sessions of a player, and their access."""
+        """End all sessions of a player; the body may also end their access tokens."""
         done = await self._acting(body, actor).perform(players.end_sessions, user_id, access=body.access)
         return EndedSessions(changed=done.changed, ended=done.result)
 
@@ -95,7 +95,7 @@ class Acts:
         errors=(*NO_PLAYER, "guest"),
     )
     async def link(self, user_id: str, body: LinkBody, actor: Actor) -> NewLink:
-        """Make a reset link; a former one doesn't count any more."""
+        """Make a reset link, which replaces an earlier one."""
         token = new_reset_token()
         unknown = await self.passwords.hash_of_nothing() if body.lock_out else None
         given = {"token_digest": digest(token), "password_hash": unknown}
@@ -109,7 +109,7 @@ class Acts:
         errors=(*NO_PLAYER, "username_length", "username_characters", "username_taken"),
     )
     async def username(self, user_id: str, body: UsernameBody, actor: Actor) -> Acted:
-        """Give a player another username."""
+        """Change a player's username."""
         done = await players.perform_rename(self._acting(body, actor), user_id, body.username)
         return Acted(changed=done.changed)
 
@@ -121,7 +121,7 @@ class Acts:
         errors=(*NO_PLAYER, "display_name_empty", "display_name_length", "display_name_characters"),
     )
     async def entry(self, user_id: str, body: EntryBody, actor: Actor) -> Acted:
-        """Give a player's entry on the leaderboard another name, hide it, or show it."""
+        """Change the display name of a player's leaderboard entry, hide the entry, or show it."""
         if body.display_name is UNSET and body.visible is UNSET:
             raise BadRequest("bad_field", "display_name or visible is needed")
         acting, changed = self._acting(body, actor), False
@@ -145,7 +145,7 @@ class Acts:
         errors=NO_PLAYER,
     )
     async def delete(self, user_id: str, body: DeletionBody, actor: Actor) -> Acted:
-        """Delete a player, whose name has to be given."""
+        """Delete a player; the body must contain the username."""
         return await self._act(players.delete, user_id, body, actor, username=body.username)
 
     @put(

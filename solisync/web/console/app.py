@@ -1,4 +1,4 @@
-"""Who sends a request to the console's listener: docs/console.md "Who gets in"."""
+"""Identifies admins by their sessions, and refuses other requests: docs/console.md "Who gets in"."""
 
 from functools import partial
 from typing import Any
@@ -21,10 +21,10 @@ from .signing_in import LateAnswers, LiveSecrets
 
 
 class AdminsApp(App):
-    """The routes for admins: host, then page of origin, then session.
+    """The routes for admins. Checks the host of a request, then the page that sent it, then the session.
 
-    `hosts` are names beside those of loopback under which the console is served over HTTPS. If there are any, only
-    pages under these may change something, and cookies are for HTTPS alone.
+    `hosts` are names besides loopback under which the console is served over HTTPS. If there are any, only pages under
+    these names may change something, and cookies are limited to HTTPS.
     """
 
     def __init__(self, routes: tuple[Route, ...], *, database: Database, hosts: frozenset[str], **common: Any) -> None:
@@ -35,14 +35,16 @@ class AdminsApp(App):
         self._late_answers = LateAnswers(reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
-        """As for players, but of a host that isn't the console's nothing is read."""
+        """Admit a request as for players; raises Forbidden if the host isn't the console's, before any body is read."""
         self._check_host(request)
         return super().admit(request, size)
 
     def render(self, request: Any) -> Any:
         try:
             self._check_host(request)
-            if not request.uri.startswith(b"/"):  # its host would count instead (RFC 9112 §3.2.2)
+            if not request.uri.startswith(
+                b"/"
+            ):  # the host in an absolute URI would override the checked one (RFC 9112 §3.2.2)
                 raise Forbidden
         except Refused:
             return self._refuse(request)
@@ -53,7 +55,7 @@ class AdminsApp(App):
         return NOT_DONE_YET
 
     def _answer(self, result: Reply | Failure, request: Request) -> None:
-        """As for players, but who has sent too many wrong codes gets the answer late."""
+        """Answer as for players, but delay the answer to a client that has sent too many wrong codes."""
         if isinstance(result, Failure) and result.check(TooMany) and not request.route.protected:
             reply = self._error(request, result)
             self._late_answers.hold(request, lambda: request.answer(reply))
@@ -61,7 +63,7 @@ class AdminsApp(App):
             super()._answer(result, request)
 
     def _check_host(self, request: Request) -> None:
-        """Raise Forbidden under a foreign name, whose pages could read what the browser gets (DNS rebinding)."""
+        """Raise Forbidden for a foreign host name, whose pages could otherwise read the replies (DNS rebinding)."""
         host = host_of(request.fields(b"host"))
         if host is None or not (host in self._hosts or is_loopback(host)):
             raise Forbidden

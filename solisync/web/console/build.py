@@ -1,4 +1,4 @@
-"""The console, wired: its routes and their OpenAPI document, on its own listener."""
+"""Builds the console: its routes, their OpenAPI document, and the site for its listener."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -46,14 +46,14 @@ class ConsoleOpenApi(OpenApi):
 
 
 def console_routes(resources: Sequence[object], settings: ServingSettings) -> tuple[Route, ...]:
-    """Every route of the console's listener, given its resources."""
+    """Return all routes of the console, given its resources."""
     served = *resources, ConsoleOpenApi(lambda: table)
     table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *page_routes())
     return table
 
 
 def make_console(parts: Parts) -> Site:
-    """Build the site of the console, which listens nowhere yet."""
+    """Build the site of the console, which doesn't listen yet."""
     make, settings = parts.make, parts.settings
 
     def on_refusal(name: str) -> None:

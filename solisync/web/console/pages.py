@@ -1,4 +1,4 @@
-"""The console's pages, which are the same for everybody: data come from the routes (docs/console.md "Pages")."""
+"""The console's pages. They are the same for all clients, and load data from the routes (docs/console.md "Pages")."""
 
 from collections.abc import Awaitable, Callable
 from string import Template
@@ -44,7 +44,7 @@ PAGES = (
 
 
 def page_routes() -> tuple[Route, ...]:
-    """The pages and the files in them, which are read now."""
+    """Return the routes of the pages and of their files, which this call reads."""
     layout = Template((CONSOLE_FILES / "layout.html").read_text("utf-8"))
     shared = {name: content for name, content in page_files(PLAYERS_FILES / "web").items() if name in SHARED}
     files = {**shared, **page_files(CONSOLE_FILES / "web")}
@@ -76,7 +76,7 @@ def _row(path: str, handler: Callable[..., Awaitable[Reply]], name: str, summary
 
 
 def _showing(html: bytes) -> Callable[..., Awaitable[Reply]]:
-    """The handler of a page; its script asks whether there is such a player or replay."""
+    """Return the handler of a page; the page's script finds out whether the player or replay exists."""
     replies = both_ways("page.html", html, PAGE_HEADERS | ALONE)
 
     async def show(if_none_match: str | None, gzip: bool, user_id: str = "", replay_id: str = "") -> Reply:

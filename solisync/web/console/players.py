@@ -32,12 +32,12 @@ from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 Where = Literal["name", "part", "display_name", "address"]
 State = Literal["suspended", "locked"]
 
-PART_SECONDS = 2.0  # after which a search for a part of a name ends, wherever it has come to
+PART_SECONDS = 2.0  # limit of a search for a part of a name, which then returns what it has found
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerViews:
-    """Finds players, and shows all that there is about one."""
+    """Finds players, and shows everything about one player."""
 
     tag: ClassVar[str] = "players"
 
@@ -60,7 +60,7 @@ class PlayerViews:
     async def find(
         self, q: list[str], where: list[str], state: list[str], after: list[str], limit: list[str]
     ) -> FoundPlayers:
-        """Players by the beginning of the name, by a part of a name, by address, or by what operators have done."""
+        """Find players by id, beginning or part of a name, address, or state (suspended or locked)."""
         text, kept_out = one_text(q, "q"), choice(state, "state", get_args(State))
         size = page_size(limit)
         if kept_out is not None:
@@ -98,7 +98,7 @@ class PlayerViews:
 
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
-        """Show a player in numbers."""
+        """Show facts and counts about a player."""
         return await self.database.run(facts, _known(user_id))
 
     @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
@@ -119,7 +119,7 @@ class PlayerViews:
     async def replays(
         self, user_id: str, verdict: list[str], held: list[str], before: list[str], limit: list[str]
     ) -> FoundReplays:
-        """The newest replays of a player."""
+        """Return a page of a player's replays."""
         wanted = read_wanted(verdict, held, before, limit)
         return await self.database.run(page_of, wanted, _known(user_id))
 
@@ -131,7 +131,7 @@ class PlayerViews:
         errors=("avatar_not_found", *NO_PLAYER),
     )
     async def avatar(self, user_id: str) -> Reply:
-        """The avatar of a player, whoever may see it otherwise."""
+        """Return the avatar of a player, even if other players may not see it."""
         profile = await self.database.run(accounts.profile, _known(user_id))
         extension = None if profile is None else profile.avatar_extension
         if extension is None:
@@ -150,7 +150,7 @@ class PlayerViews:
         errors=NO_PLAYER,
     )
     async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
-        """What has happened to a player."""
+        """Return a page of a player's history."""
         size, place = page_size(limit), read_place(before)
         if await self.database.run(accounts.find, _known(user_id), None) is None:
             raise NotFound("user_not_found")
@@ -164,7 +164,7 @@ class PlayerViews:
         errors=NO_PLAYER,
     )
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
-        """All that is stored about a player, as players get it themselves."""
+        """Return everything that is stored about a player, in the document that players get."""
         start = await self.database.run(export.begin, _known(user_id))
         if start is None:
             raise NotFound("user_not_found")
@@ -183,6 +183,6 @@ def _known(user_id: str) -> str:
 
 
 async def _nothing() -> AsyncGenerator[bytes, None]:
-    """The body of a reply of which the headers alone are sent."""
+    """Yield nothing: the body of a reply to HEAD."""
     return
     yield

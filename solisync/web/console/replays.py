@@ -22,7 +22,7 @@ CHOSEN_REPLAYS = {"verdict": VerdictStatus, "held": bool, **OLDER}
 
 
 class Wanted(NamedTuple):
-    """Which replays, and which page of them."""
+    """The filter of a list of replays, and the page to return."""
 
     verdict: str | None
     held: bool
@@ -31,13 +31,16 @@ class Wanted(NamedTuple):
 
 
 def read_wanted(verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> Wanted:
-    """What a query asks for; raises BadRequest."""
+    """Read the parameters of a query; raises BadRequest."""
     status = choice(verdict, "verdict", get_args(VerdictStatus))
     return Wanted(status, flag(held, "held"), read_position(before, "before"), page_size(limit))
 
 
 async def page_of(statements: Statements, wanted: Wanted, user_id: str | None = None) -> FoundReplays:
-    """A page of all replays, or of a player's. One that looked at many, and found few, still has a next one."""
+    """Return a page of all replays or of one player's.
+
+    A page with few matches has a next page if the search stopped at its limit.
+    """
     verdict, held, before, size = wanted
     found = await listed_replays.page(
         statements, most=size + 1, user_id=user_id, verdict=verdict, held=held, before=before
@@ -54,7 +57,7 @@ def _place(replay: listed_replays.FoundReplay) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayViews:
-    """Lists replays, and shows all that there is about one."""
+    """Lists replays, and shows everything about one replay."""
 
     tag: ClassVar[str] = "replays"
 
@@ -63,7 +66,7 @@ class ReplayViews:
 
     @get("/replays", name="find_replays", summary="List replays, newest first", query=CHOSEN_REPLAYS)
     async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
-        """Replays of everybody, the newest first."""
+        """Return a page of all players' replays, newest first."""
         return await self.database.run(page_of, read_wanted(verdict, held, before, limit))
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
@@ -75,7 +78,7 @@ class ReplayViews:
         "/replays/{replay_id}/body", name="replay_body", summary="Return a replay as it was uploaded", errors=NO_REPLAY
     )
     async def body(self, replay_id: str) -> Reply:
-        """The replay as it was uploaded."""
+        """Return the replay as it was uploaded."""
         body = await self.database.run(replays.fetch, _known(replay_id))
         if body is None:
             raise NotFound("replay_not_found")

@@ -1,6 +1,7 @@
-"""What the resources of the console share.
+"""Code that the resources of the console share.
 
-Declarations of routes, parameters of queries, pages of lists (docs/console.md "Lists"), and expensive queries.
+It declares routes, reads parameters of queries, cuts lists into pages (docs/console.md "Lists"), and limits expensive
+queries.
 """
 
 from collections.abc import Callable, Coroutine
@@ -21,11 +22,11 @@ ROOT = "/api/admin"
 NO_PLAYER: tuple[Code, ...] = ("user_not_found",)
 NO_REPLAY: tuple[Code, ...] = ("replay_not_found",)
 
-TEXT_MAX = 100  # code points of a text to search for
+TEXT_MAX = 100  # code points in a search text
 SHOWN = 50  # rows of a page, unless the query has a limit
 MOST = 100
 
-WAITING = 2  # expensive queries that may wait: the last of them is still answered within the time of a request
+WAITING = 2  # expensive queries that may wait; even the last is answered within the time limit of a request
 RETRY_SECONDS = 2
 
 Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} by default")]
@@ -38,9 +39,9 @@ T = TypeVar("T")
 
 
 def _declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
-    """Return the decorator for a route under ROOT, for admins who have signed in, unless the facts say otherwise.
+    """Return the decorator for routes under ROOT, by default for admins who have signed in.
 
-    Only pages of the console may change something; all other requests count as reading.
+    Only pages of the console may send methods other than GET.
     """
     declare = declaring(method)
     usual = {
@@ -62,19 +63,19 @@ get, post, put, delete = map(_declaring, ("GET", "POST", "PUT", "DELETE"))
 
 
 def one_text(values: list[str], name: str) -> str:
-    """The text to look for, "" without one."""
+    """Return the search text, or "" if there is none; raises BadRequest."""
     if len(values) > 1 or len("".join(values)) > TEXT_MAX or not "".join(values).isprintable():
         raise BadRequest("bad_query", f"{name} must be one text of at most {TEXT_MAX} characters")
     return "".join(values).strip()
 
 
 def flag(values: list[str], name: str) -> bool:
-    """Whether it is `true`."""
+    """Whether the parameter is `true`; raises BadRequest."""
     return choice(values, name, ("true", "false")) == "true"
 
 
 def user(values: list[str], name: str) -> str | None:
-    """The id of a player, or None."""
+    """Return the id of a player, or None if it isn't given; raises BadRequest."""
     if not values:
         return None
     user_id = canonical_uuid(values[0])
@@ -84,17 +85,17 @@ def user(values: list[str], name: str) -> str | None:
 
 
 def page_size(limit: list[str]) -> int:
-    """How many rows a page is to have; raises BadRequest."""
+    """Return the number of rows of a page; raises BadRequest."""
     return whole_number(limit, "limit", 1, MOST, default=SHOWN)
 
 
 def row_number(before: list[str]) -> int:
-    """The number of the row before which a page begins; raises BadRequest."""
+    """Return the number of the row before which a page begins; raises BadRequest."""
     return whole_number(before, "before", 1, LAST_NUMBER, default=LAST_NUMBER)
 
 
 def cut(rows: list[T], size: int, place: Callable[[T], object], end: object = None) -> tuple[list[T], str | None]:
-    """The first `size` rows, and the place of the last of these when there are more, else `end`."""
+    """Return the first `size` rows, and the place of the last of them if there are more rows, else `end`."""
     following = place(rows[size - 1]) if len(rows) > size else end
     return rows[:size], None if following is None else str(following)
 

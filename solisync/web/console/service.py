@@ -36,7 +36,7 @@ _id, _event = attrgetter("id"), attrgetter("event")
 
 @dataclass(frozen=True, kw_only=True)
 class Overviews:
-    """Shows what concerns no single player."""
+    """Shows the service as a whole: its state, new content, and the record of acts."""
 
     tag: ClassVar[str] = "service"
 
@@ -69,7 +69,7 @@ class Overviews:
         query={"kind": Kind, **OLDER},
     )
     async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
-        """What players have lately done that others see."""
+        """Return a page of new content of one kind."""
         match choice(kind, "kind", get_args(Kind)):
             case "avatars":
                 return await self.database.run(_changed, "avatar changed", row_number(before), page_size(limit))
@@ -89,7 +89,7 @@ class Overviews:
     async def acts(
         self, act: list[str], actor: list[str], player: list[str], before: list[str], limit: list[str]
     ) -> RecordedActs:
-        """The record, page by page."""
+        """Return a page of the record of acts."""
         size, names = page_size(limit), [*(each.name for each in ACTS), EXPORT]
         wanted: dict[str, Any] = {
             "act": choice(act, "act", names),
@@ -106,7 +106,10 @@ class Overviews:
 
 
 async def _changed(statements: Statements, event: Change, before: int, size: int) -> Review:
-    """A page of the players who did this. One that looked at many, and found few, still has a next one."""
+    """Return a page of the players with this event.
+
+    A page with few matches has a next page if the search stopped at its limit.
+    """
     found = await history.changed(statements, event, most=size + 1, before=before)
     end = await history.end_of_changes(statements, event, before) if len(found) <= size else None
     profiles, following = cut(found, size, _event, end)
@@ -114,7 +117,7 @@ async def _changed(statements: Statements, event: Change, before: int, size: int
 
 
 class Inspections:
-    """Checks the service as `solisync doctor` does, but for its ports and for what the environment has beside it."""
+    """Checks the service as `solisync doctor` does, except ports and other variables of the environment."""
 
     tag: ClassVar[str] = "service"
 
@@ -128,7 +131,7 @@ class Inspections:
 
     @get("/service/findings", summary="List the findings of the checks, at most 30 s old")
     async def findings(self) -> Findings:
-        """What the checks have found, at most FINDINGS_SECONDS ago."""
+        """Return the findings of the checks, at most FINDINGS_SECONDS old."""
         return Findings(await self._found.get())
 
     async def _examine(self) -> list[Finding]:
@@ -142,12 +145,12 @@ class Inspections:
 
     @get("/service/migrations", summary="List the migrations that the database has")
     async def migrations(self) -> Migrations:
-        """Every migration that the database has."""
+        """Return the migrations that the database has."""
         return Migrations(await self._database.run(schema.applied))
 
     @get("/service/settings", summary="List the settings, without secrets")
     async def settings(self) -> SettingValues:
-        """Every setting; of secrets, whether they are set."""
+        """Return all settings; for secrets, only whether they are set."""
         rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]
         return SettingValues([_shown(row, getattr(self._settings, row.field)) for row in rows])
 

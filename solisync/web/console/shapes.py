@@ -1,4 +1,4 @@
-"""What the console's routes answer that only read; players and replays are as commands show them with --json."""
+"""The answers of the console's reading routes. Players and replays equal the output of commands with --json."""
 
 from datetime import datetime
 

@@ -27,15 +27,15 @@ from ..wire.reply import Reply
 from ..wire.request import Request
 from .route import delete, get, post
 
-REFUSED_SECONDS = 1.0  # between a wrong code and its answer
-REFUSED_OF_ADDRESS = 10  # such answers that wait; many clients have one address behind a proxy or a socket
-REFUSED_AT_ONCE = 100  # of all addresses
+REFUSED_SECONDS = 1.0  # from a wrong code to its answer
+REFUSED_OF_ADDRESS = 10  # waiting answers per address; behind a proxy or a socket, many clients share one address
+REFUSED_AT_ONCE = 100  # waiting answers of all addresses
 
 
 class SigningIn:
-    """Sessions of admins. A right code begins one, however many wrong codes arrive: they lock no admin out.
+    """The sessions of admins. A right code always begins a session: wrong codes, however many, can't lock an admin out.
 
-    A wrong code asks the database nothing of its own (LiveSecrets), and too many are answered late (LateAnswers).
+    Wrong codes share a query (LiveSecrets), and the answers to too many are delayed (LateAnswers).
     """
 
     tag: ClassVar[str] = "session"
@@ -56,11 +56,11 @@ class SigningIn:
         errors=("invalid_credentials", "rate_limited"),
     )
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
-        """Spend a code for a session."""
+        """Exchange a code for a session."""
         began = self._reactor.seconds()
-        code = body.name, digest(read_code(body.code, CODE_DIGITS) or "")  # no code has the digest of the empty text
+        code = body.name, digest(read_code(body.code, CODE_DIGITS) or "")  # the digest of "" matches no code
         if await self._codes.knows(code):
-            self._codes.forget(code)  # a code that is sent repeatedly costs one statement for each loading
+            self._codes.forget(code)  # so a repeated code costs only one statement per loading
             secret = new_session_secret()
             session = await self._database.run(
                 admins.begin, *code, secret=digest(secret), client=address, user_agent=user_agent
@@ -76,7 +76,7 @@ class SigningIn:
         raise TooMany(1)
 
     async def _wait(self, address: str, *, until: float) -> None:
-        """Wait, so that answers don't tell by their time which names there are."""
+        """Wait, so that the time of an answer doesn't reveal which names exist."""
         self._refused[address] += 1
         try:
             await deferLater(self._reactor, max(until - self._reactor.seconds(), 0))
@@ -87,14 +87,14 @@ class SigningIn:
 
     @delete("/session", name="sign_out", summary="End the session", protected=False, limit=None, answer=Ok)
     async def end(self, admin_cookie: SessionCookie) -> Reply:
-        """End the session of the cookie, if it is one."""
+        """End the session of the cookie, if there is one."""
         if admin_cookie.token is not None:
             await self._database.run(admins.end_by_secret, digest(admin_cookie.token))
         return Reply.of(Ok()).with_headers({"Set-Cookie": admin_cookie.cleared})
 
     @get("/me", summary="Show the signed-in admin and the admin's sessions")
     async def myself(self, admin: AdminSession) -> Myself:
-        """Who asks, and their live sessions."""
+        """Return the admin of this session, and the admin's live sessions."""
         sessions = await self._database.run(admins.sessions, admin.admin)
         return Myself(admin.admin, admin.expires_at, admin.id, sessions)
 
@@ -118,11 +118,10 @@ T = TypeVar("T", bound=Hashable)
 
 
 class LiveSecrets(Generic[T]):
-    """The secrets that have neither ended nor expired, as of the latest loading by `load`, which returns digests.
+    """The live secrets, those neither ended nor expired, as of the latest loading by `load`, which returns digests.
 
-    A secret that is not among them waits for a loading that begins later. All such secrets share that loading, so none
-    waits for another, and the database is asked once in LOADINGS_APART, however many arrive. About a secret that is
-    among them the database decides.
+    An unknown secret waits for the next loading to begin and end. All unknown secrets share that loading, so they cost
+    one query per LOADINGS_APART, however many arrive. A known secret must still be confirmed by the database.
     """
 
     def __init__(self, load: Callable[[], Coroutine[Any, Any, Iterable[T]]], *, reactor: ReactorBase) -> None:
@@ -134,7 +133,7 @@ class LiveSecrets(Generic[T]):
         self._coming: Shared[None] | None = None
 
     async def knows(self, secret: T) -> bool:
-        """Whether this secret is live, as far as is known; raises what a loading raises."""
+        """Whether this secret was live at a recent loading; raises the errors of a loading."""
         if secret not in self._live:
             if self._coming is None:
                 self._coming = Shared(self._load_after(self._latest))
@@ -142,7 +141,7 @@ class LiveSecrets(Generic[T]):
         return secret in self._live
 
     def forget(self, secret: T) -> None:
-        """Know this secret no more, until the next loading."""
+        """Treat this secret as unknown until the next loading."""
         self._live.discard(secret)
 
     async def _load_after(self, former: Shared[None] | None) -> None:
@@ -154,16 +153,16 @@ class LiveSecrets(Generic[T]):
         self._live = set(await self._load())
 
 
-LATE_SECONDS = 5.0  # at least
+LATE_SECONDS = 5.0  # the shortest delay
 TICK_SECONDS = 0.1
 PER_TICK = 50
-HELD = 20_000  # answers that wait, the last of them for 40 s
+HELD = 20_000  # waiting answers; the last of them waits 40 s
 
 
 class LateAnswers:
-    """Sends answers in the order in which they came, at most PER_TICK in TICK_SECONDS.
+    """Sends delayed answers in the order of their arrival, at most PER_TICK in TICK_SECONDS.
 
-    While its answer waits, a request costs no more than an idle connection does.
+    While its answer waits, a request costs no more than an idle connection.
     """
 
     def __init__(self, *, reactor: ReactorBase, held: int = HELD) -> None:
@@ -173,7 +172,7 @@ class LateAnswers:
         self._tick: IDelayedCall | None = None
 
     def hold(self, request: Request, answer: Callable[[], None]) -> None:
-        """Call `answer` later, unless the client hangs up before, or immediately when `held` others wait."""
+        """Call `answer` later, unless the client hangs up first; call it immediately if `held` answers wait."""
         if len(self._waiting) >= self._held:
             answer()
             return

@@ -1,6 +1,6 @@
 """HTTP/1.1 on a connection: parsing, limits, deadlines, back-pressure, the encoding of replies.
 
-What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private names:
+This package depends on details of Twisted that an upgrade must check; CONTRIBUTING.md has the steps. Private names:
 
 - http.HTTPChannel: _command, _dataBuffer, _finishRequestBody, _handlingRequest, _maybeChooseTransferDecoder,
   _networkProducer, _path, _receivedHeaderCount, _receivedHeaderSize, _respondToBadRequestAndDisconnect,
@@ -11,7 +11,7 @@ What an upgrade of Twisted must check; CONTRIBUTING.md has the steps. Private na
 - http: _IdentityTransferDecoder
 - the reactor: _disconnectSelectable
 
-Public names that are overridden, or read, and whose callers and order matter:
+Public names that this package overrides or reads, and whose callers and order of calls matter:
 
 - the channel: dataReceived, lineReceived, lineLengthExceeded, rawDataReceived, allHeadersReceived, allContentReceived,
   checkPersistence, requestDone, setTimeout, timeoutConnection, pauseProducing, resumeProducing, write, loseConnection,
@@ -20,13 +20,13 @@ Public names that are overridden, or read, and whose callers and order matter:
   connectionLost, getRequestHostname, client, host, notifications, queued, requestHeaders, responseHeaders,
   received_cookies, cookies
 
-Behaviour without a name:
+Other behaviour:
 
-- what lineReceived does between the first line of a head and the last, which `Channel` does at once for an ordinary one
+- the work of lineReceived from the first line of a head to the last: `Channel` does it in one step for ordinary heads
 - allHeadersReceived calls gotLength; allContentReceived saves timeOut, and requestDone restores it
 - finish writes nothing once startedWriting is set, and logs nothing without a factory in the channel
-- the transport calls readConnectionLost again whenever reading is resumed after the end of the input
-- a transport calls startWriting, which is overridden, when there is something to send or to close, and keeps what its
-  socket did not take in dataBuffer
-- the transport pauses its producer above 65,536 bytes, and resumes it when all of them are sent
+- the transport calls readConnectionLost again each time that reading is resumed after the end of the input
+- a transport calls startWriting, which is overridden, to send data or to close, and keeps in dataBuffer the data that
+  its socket did not take
+- the transport pauses its producer above 65,536 bytes, and resumes it when all bytes are sent
 """

@@ -8,7 +8,7 @@ from ...process.logs import quick_info
 from ...process.metrics import Metrics
 from .reply import Refusal
 
-PATH_BYTES = 256  # our own paths are shorter; a pipe keeps lines whole up to 4,096 bytes, from any number of workers
+PATH_BYTES = 256  # longer than any route; a pipe keeps lines of several workers intact up to 4,096 bytes
 
 ORIGIN_CHARACTERS = 128
 ORIGIN_SECONDS = 60.0
@@ -19,7 +19,7 @@ _log = Logger()
 class AccessLog:
     """Writes one line for each reply and each refused connection, and counts them.
 
-    Nothing that may be secret is logged: no query string, no header but X-Request-Id, no body.
+    Nothing that may be secret is logged: no query string, no body, and no header except X-Request-Id.
     """
 
     def __init__(self, *, metrics: Metrics, seconds: Callable[[], float]) -> None:
@@ -42,9 +42,9 @@ class AccessLog:
         streamed: bool,
         request_id: str,
     ) -> None:
-        """Log and count a reply. `route` is the template of the path, empty when no route took the request.
+        """Log and count a reply. `route` is the template of the path, empty if the request had no route.
 
-        One that was `streamed` took as long as its client listened, which says nothing of how fast the service is.
+        The metrics leave out the time of a `streamed` reply, because it depends on the client.
         """
         verb = method.decode("ascii")
         shown = path[:PATH_BYTES].decode("ascii", "backslashreplace")
@@ -66,7 +66,7 @@ class AccessLog:
         )
 
     def refused(self, refusal: Refusal, *, client: object, request_id: str) -> None:
-        """Log and count a refused connection; `request_id` is empty if there was no request yet."""
+        """Log and count a refused connection; `request_id` is empty if no request had arrived."""
         self._metrics.requests.labels("", "", refusal.status).inc()
         _log.info(
             "{client} refused: {status} {message} {request_id}",
@@ -77,7 +77,7 @@ class AccessLog:
         )
 
     def warn_of_untrusted_proxy(self, peer: str | None) -> None:
-        """Warn, once in each process, that X-Forwarded-For came from a peer that is not a trusted proxy."""
+        """Warn, once per process, that X-Forwarded-For came from a peer that isn't a trusted proxy."""
         if not self._warned:
             self._warned = True
             _log.warn(
@@ -87,7 +87,7 @@ class AccessLog:
             )
 
     def warn_of_unlisted_origin(self, origin: str) -> None:
-        """Warn, once a minute, that a web page of an origin that is not configured has sent a request."""
+        """Warn, at most once a minute, that a page of an origin that isn't configured has sent a request."""
         now = self._seconds()
         if now >= self._next_origin_warning:
             self._next_origin_warning = now + ORIGIN_SECONDS

@@ -7,9 +7,9 @@ from io import BytesIO
 from ...errors import Refused
 from .parse import MAX_HEADERS, has_bare_line_end, is_field_line, read_chunk_line
 
-PIECE_BYTES = 65_536  # a body that grew as a whole, beside others, would leave holes as large as itself in the heap
+PIECE_BYTES = 65_536  # bodies that grow in one piece each would leave holes of their size in the heap
 CHUNKS = 1_000
-CHUNK_BYTES = 64  # CHUNKS in a row must have as many on average, because to read a chunk takes a microsecond
+CHUNK_BYTES = 64  # the required average of CHUNKS in a row, because each chunk takes a microsecond to read
 CHUNKS_PER_TURN = 200
 LINE_MAX = 1_024  # bytes of a chunk's size and extensions, or of a trailer
 
@@ -19,7 +19,7 @@ _CRLF = b"\r\n"
 class Body:
     """Counts the bytes of a body, and keeps them in pieces until they are dropped.
 
-    `parsing` charges the sender of a large body for the time that it takes to parse.
+    `parsing` charges the time of parsing a large body to its sender.
     """
 
     parsing: AbstractContextManager[None] = nullcontext()
@@ -29,7 +29,7 @@ class Body:
     _last: BytesIO | None = None
 
     def add(self, data: bytes) -> None:
-        """Count some more bytes, and keep them if the body is kept."""
+        """Count more bytes, and keep them if the body is kept."""
         self.received += len(data)
         if self.unwanted is None:
             if self._last is None:
@@ -40,30 +40,30 @@ class Body:
                 self._last = None
 
     def clear(self) -> None:
-        """Forget what has arrived."""
+        """Forget the bytes that have arrived."""
         self._pieces, self._last = (), None
 
     def drop(self, reason: Refused) -> None:
-        """Forget what has arrived, and keep nothing of the rest; `reason` is what `read` raises."""
+        """Forget the bytes that have arrived and keep no more; `read` then raises `reason`."""
         self.clear()
         self.unwanted = reason
 
     def read(self) -> bytes:
-        """The whole body; raises the reason if it was not kept."""
+        """Return the whole body; raises the reason if it was dropped."""
         if self.unwanted is not None:
             raise self.unwanted
         return b"".join(self._pieces if self._last is None else (*self._pieces, self._last.getvalue()))
 
 
 class MalformedChunks(ValueError):
-    """This isn't the chunked coding, or it has many chunks of few bytes."""
+    """The body isn't in the chunked coding, or its chunks are too small on average."""
 
 
 class Chunks:
-    """Decodes the body of one request: `on_data` is called once for all chunks that arrive together.
+    """Decodes the body of one request. `on_data` is called once for all chunks that arrive together.
 
-    After CHUNKS_PER_TURN chunks, `put_off` is called with the bytes that are to be decoded in another turn of the
-    reactor. After the last chunk, `on_end` is called with the bytes that follow the body.
+    After CHUNKS_PER_TURN chunks, `put_off` is called with the bytes to decode in another turn of the reactor. After the
+    last chunk, `on_end` is called with the bytes that follow the body.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class Chunks:
         self._on_data = on_data
         self._on_end = on_end
         self._put_off = put_off
-        self._rest = _CRLF  # a part of a line; the line of a chunk begins with the line end of the chunk before
-        self._missing = 0  # bytes of the present chunk
-        self._last = False  # whether the last chunk has come, which has no bytes, and only trailers may follow
-        self._chunks = self._bytes = 0  # lately, up to CHUNKS
+        self._rest = _CRLF  # a part of a line; a chunk's line begins with the line end of the previous chunk
+        self._missing = 0  # bytes of the current chunk
+        self._last = False  # whether the last chunk, which is empty, has arrived; only trailers may follow
+        self._chunks = self._bytes = 0  # of the current series, up to CHUNKS
         self._trailers = 0
 
     def dataReceived(self, data: bytes) -> None:
-        """Decode some more; raises MalformedChunks."""
+        """Decode more bytes; raises MalformedChunks."""
         data, self._rest = self._rest + data, b""
         pieces, at, ended, lines = [], 0, False, 0
         while at < len(data) and not ended and lines < CHUNKS_PER_TURN:
@@ -136,6 +136,6 @@ class Chunks:
         self._bytes += size
 
     def _check_beginning(self, line_end: bytes, line: bytes) -> None:
-        """Raise MalformedChunks unless this may become a line."""
+        """Raise MalformedChunks unless this can be the beginning of a line."""
         if not _CRLF.startswith(line_end) or has_bare_line_end(line) or len(line) > LINE_MAX:
             raise MalformedChunks

@@ -1,7 +1,7 @@
-"""One connection: its ceilings and deadlines, and the strict reading of requests (RFC 9112).
+"""One connection: its limits and deadlines, and the strict parsing of requests (RFC 9112).
 
-Twisted reads bodies of any size and restarts its idle timer with every byte. This channel refuses early and keeps
-absolute deadlines, for which it overrides private methods of Twisted's: see the list in solisync/web/wire/__init__.py.
+Twisted reads bodies of any size, and restarts its idle timer with every byte. This channel refuses early and has
+absolute deadlines. For this it overrides private methods of Twisted, listed in solisync/web/wire/__init__.py.
 """
 
 from collections.abc import Callable
@@ -39,20 +39,20 @@ BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
-ANSWERS_PER_TURN = 16  # or a connection that pipelines would have the reactor to itself until its buffer is empty
+ANSWERS_PER_TURN = 16  # otherwise a pipelining connection would occupy the reactor until its buffer is empty
 
 
 @implementer(IHalfCloseableProtocol)
 class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMixin has other types
-    """One connection, with one timer for reading: from the first byte of a request, then from the end of its header."""
+    """One connection. One timer bounds reading: from the first byte of a request, then from the end of its header."""
 
     maxHeaders = MAX_HEADERS
     totalHeadersSize = MAX_HEADER_BYTES
     requests: list[Request]
     _receiving = False  # between the first byte of a request and its last
-    _answered_in_turn = 0  # of the reactor: what one call of dataReceived answers
+    _answered_in_turn = 0  # requests answered in one call of dataReceived
     _refused = False
-    _dropped = 0  # bytes that came after a refusal, or into a stream
+    _dropped = 0  # bytes received after a refusal, or during a stream
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self._access_log = access_log
 
     def connectionMade(self) -> None:
-        # Fast path: asking the kernel in each request, two calls and 25,000 instructions, see docs/performance.md
+        # Fast path: asks the kernel once, not in each request, two calls, 25,000 instructions, see docs/performance.md
         self._host: IAddress = super().getHost()
         self._peer: IAddress = super().getPeer()
         self.timeOut = HEADER_SECONDS
@@ -81,7 +81,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self.stop_timer()
 
     def readConnectionLost(self) -> None:
-        """The input has ended. The transport says so again whenever it is asked to read on."""
+        """Handle the end of the input. The transport calls this again each time that reading is resumed."""
         if self._handlingRequest:
             if not self._dataBuffer:
                 self.persistent = False
@@ -109,16 +109,16 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
             self._begin()
             LineReceiver.dataReceived(self, data)  # not HTTPChannel's, which restarts the timer
         if self.line_mode and self._buffer and not nested and not self._refused:
-            self._begin()  # the first bytes of a pipelined request may have come with the last of the one before
+            self._begin()  # a pipelined request may begin in the data that ends the previous one
             if self.paused:
-                self._networkProducer.pauseProducing()  # or the buffer would grow in each turn
+                self._networkProducer.pauseProducing()  # otherwise the buffer would grow in each turn
             elif has_bare_line_end(self._buffer):
                 self.refuse(BAD_REQUEST)
 
     def _read_heads(self, data: bytes) -> bytes:
         """Begin the ordinary requests at the beginning of the data, and handle those without a body; returns the rest.
 
-        This ends at a request that waits for its body, or for its reply.
+        Stops at a request that waits for its body or its reply.
         """
         while data and self.line_mode and not (self._buffer or self.requests or self.paused or self._refused):
             head = read_head(data) if self.persistent and not self.transport.disconnecting else None
@@ -130,12 +130,12 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
                 self._take(head)
             finally:
                 self._busyReceiving = False
-            if self.transport.disconnecting:  # what follows the last request is not read
+            if self.transport.disconnecting:  # data after the last request isn't read
                 self._buffer, data = data, b""
         return data
 
     def _take(self, head: RequestHead) -> None:
-        """What Twisted does at the end of a head."""
+        """Begin a request, as Twisted does at the end of a head."""
         request: Request = self.requestFactory(self)  # type: ignore[assignment]
         self.requests.append(request)
         request.given, request.method, request.target = head.fields, head.method, head.path
@@ -165,7 +165,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self._connections.turns.add(self)
 
     def parse_on(self) -> None:
-        """Answer some of the requests that have been read; the connection's turn has come."""
+        """Answer some of the requests that have been received, in the connection's turn."""
         self.paused = False
         if not self._waitingForTransport:
             self._networkProducer.resumeProducing()
@@ -214,7 +214,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
 
     def _maybeChooseTransferDecoder(self, header: bytes, data: bytes) -> bool:
         if header == b"Content-Length" and data.isdigit():
-            data = data.lstrip(b"0")[:18] or b"0"  # enough to be too large; int() fails on thousands of digits
+            data = data.lstrip(b"0")[:18] or b"0"  # 18 digits are already too large, and int() fails on thousands
         if header == b"Transfer-Encoding" and (data.lower() != b"chunked" or self._version == b"HTTP/1.0"):
             self.refuse(BAD_REQUEST)
             return False
@@ -250,17 +250,17 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self.refuse(HEADER_TOO_LARGE if too_much else BAD_REQUEST)
 
     def hold_body(self, size: int) -> None:
-        """Count `size` bytes of an unfinished body. This may refuse it, or an older one of another connection."""
+        """Count `size` bytes of an unfinished body; may refuse this body, or an older one of another connection."""
         self._connections.unfinished.hold(self, size)
 
     def release_body(self) -> None:
-        """Count an unfinished body no longer."""
+        """Stop counting an unfinished body."""
         self._connections.unfinished.release(self)
 
     def refuse(self, refusal: Refusal) -> None:
         """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
 
-        Until then what arrives is read and dropped: to close with unread bytes would reset the connection, and the
+        Until then, incoming bytes are read and dropped. Closing with unread bytes would reset the connection, and the
         client could lose the error (RFC 9112 §9.6).
         """
         if self._refused:
@@ -283,7 +283,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self.end_sending()
 
     def drain(self) -> None:
-        """Close once the current request is answered. Without one, `checkPersistence` makes the next one the last."""
+        """Close after the current request. If there is none, `checkPersistence` makes the next request the last."""
         if self.requests:
             self.persistent = False
 

@@ -1,4 +1,4 @@
-"""The open connections of a process: the bounds on their memory, and how they end when the service stops."""
+"""The open connections of a process: limits on their memory, and their end when the service stops."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,28 +12,28 @@ from .reply import OUT_OF_MEMORY, Refusal
 from .turns import Busy, EndOfTurn, Slices, Turns
 
 GRACE_SECONDS = 1.0
-UNREAD_MAX = 16 * 2**20  # bytes of replies that wait in memory for clients that do not read, in one process
-UNFINISHED_MAX = 64 * 2**20  # bytes of request bodies of which the rest has yet to come, in one process
+UNREAD_MAX = 16 * 2**20  # bytes per process of replies that wait for clients that don't read
+UNFINISHED_MAX = 64 * 2**20  # bytes per process of request bodies that haven't arrived completely
 
 Holder = TypeVar("Holder")
 
 
 class ByteBudget(Generic[Holder]):
-    """Adds up the bytes of all holders; above `most`, the holders give up in the order in which they began.
+    """Adds up the bytes of all holders; above `most`, holders give up, oldest first.
 
-    To have the largest give up, or the latest, would let attackers push out a client that is merely slow.
+    If the largest or the latest gave up, attackers could push out a client that is merely slow.
     """
 
     def __init__(self, most: int, *, give_up: Callable[[Holder], None]) -> None:
         self.most = most
         self.used = 0
         self._give_up = give_up
-        self._sizes: dict[Holder, int] = {}  # in the order in which they began
+        self._sizes: dict[Holder, int] = {}  # oldest first
 
     def hold(self, holder: Holder, size: int) -> None:
-        """Record that a holder now has `size` bytes. This or another holder may have to give up, and is released."""
+        """Record that a holder now has `size` bytes. This holder or an older one may then have to give up."""
         if not size:
-            self.release(holder)  # or it would give up, and free nothing
+            self.release(holder)  # otherwise it could have to give up without freeing anything
             return
         self.used += size - self._sizes.get(holder, 0)
         self._sizes[holder] = size
@@ -43,7 +43,7 @@ class ByteBudget(Generic[Holder]):
             self._give_up(longest)
 
     def release(self, holder: Holder) -> None:
-        """Record that a holder, if it is one, has no bytes any more."""
+        """Record that a holder has no bytes any more; unknown holders are ignored."""
         self.used -= self._sizes.pop(holder, 0)
 
 
@@ -55,7 +55,7 @@ class Sender(Protocol):
 
 
 class OpenConnection(Sender, Busy, Protocol):
-    """What `Connections` asks of a connection."""
+    """The methods that `Connections` needs of a connection."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Send an error instead of a reply, drop the body, and close."""
@@ -67,15 +67,15 @@ class OpenConnection(Sender, Busy, Protocol):
         """Close unless a request has begun to arrive or is being handled."""
 
     def cut(self) -> None:
-        """Close at once, whatever is still unsent."""
+        """Close immediately, dropping unsent bytes."""
 
 
 class Connections:
-    """The open connections of a site, what they share, and their draining.
+    """The open connections of a site, their shared objects, and their draining.
 
-    `unread` are the bytes of replies that wait for clients that have stopped reading, `unfinished` those of request
-    bodies that have arrived in part. `turns` are those of connections that have sent requests ahead; `stream_ends` does
-    what is left to do for streams whose connections are lost.
+    `unread` counts bytes of replies that wait for clients that have stopped reading. `unfinished` counts bytes of
+    request bodies that have arrived in part. `turns` schedules connections that have pipelined requests. `stream_ends`
+    cleans up streams whose connections are lost.
     """
 
     _log = Logger()
@@ -92,7 +92,7 @@ class Connections:
         self.draining = False
 
     def register(self, connection: OpenConnection) -> None:
-        """Add a connection that has just been made."""
+        """Add a new connection."""
         self.open.add(connection)
 
     def unregister(self, connection: OpenConnection) -> None:
@@ -112,9 +112,9 @@ class Connections:
             connection.drain()
 
     async def drain(self, seconds: float) -> None:
-        """Wait up to `seconds` for every request to be answered and its connection closed, then cut the others.
+        """Wait up to `seconds` until all requests are answered and their connections closed, then cut the others.
 
-        Idle connections are closed after GRACE_SECONDS, not at once: a request may be on its way.
+        Idle connections are closed after GRACE_SECONDS, not immediately, because a request may be on its way.
         """
         if not await self._ended_within(min(GRACE_SECONDS, seconds)):
             for connection in list(self.open):

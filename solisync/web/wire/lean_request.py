@@ -1,4 +1,4 @@
-"""Twisted's request, without what this service never reads."""
+"""Twisted's request without the parts that this service never uses."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -15,21 +15,21 @@ PARAMETERS_MAX = 20
 
 
 class LeanRequest(server.Request):
-    """A request that makes headers and cookies only for who asks for them: klein, and Twisted's reading of heads.
+    """A request that creates its header and cookie objects only on use, by klein or by Twisted's parsing of heads.
 
-    Fast path: replaces what http.Request sets up, parses and cleans up for each request, 20,000 instructions, see
-    docs/performance.md. `given` are the fields of a head that Twisted has not read, by their names in lower case.
-    `on_gone` is called when the connection is lost before the reply is finished; it replaces `notifyFinish`.
+    Fast path: replaces the setup, parsing and cleanup of http.Request, 20,000 instructions, see docs/performance.md.
+    `given` has the fields of a head that this service has parsed itself, by their names in lower case. `on_gone` is
+    called if the connection is lost before the reply is finished; it replaces `notifyFinish`.
     """
 
     channel: Any  # a solisync.web.wire.channel.Channel; None once the client has gone
     queued = False
     content = None
     given: dict[bytes, list[bytes]] | None = None
-    _parameters: dict[str, list[str]] | None = None  # of the query, once it is read
+    _parameters: dict[str, list[str]] | None = None  # of the query, once parsed
     on_gone: Callable[[], None] | None = None
 
-    def __init__(self, channel: Any) -> None:  # without super(): see above
+    def __init__(self, channel: Any) -> None:  # without super(), see the fast path above
         self.channel = channel
         self.client, self.host = channel.getPeer(), channel.getHost()
         self.notifications = []
@@ -55,13 +55,13 @@ class LeanRequest(server.Request):
         return []
 
     def values(self, name: bytes) -> list[bytes]:
-        """The values of a header field, one for each line; `name` is in lower case."""
+        """Return the values of a header field, one for each line; `name` is in lower case."""
         if self.given is None:
             return list(self.requestHeaders.getRawHeaders(name, []))
         return self.given.get(name, [])
 
     def fields(self, name: bytes) -> list[str]:
-        """The values of a header field, one for each line; any byte may occur in a value (RFC 9110 §5.5).
+        """Return the values of a header field as text, one for each line; a value may have any byte (RFC 9110 §5.5).
 
         `name` is in lower case. Twisted's getHeader raises UnicodeDecodeError for values that are not UTF-8.
         """
@@ -69,7 +69,7 @@ class LeanRequest(server.Request):
         return [value.decode("latin-1") for value in values] if values else []
 
     def field(self, name: bytes) -> str | None:
-        """The value of a header field, None when it is absent. Several lines make one list (RFC 9110 §5.3)."""
+        """Return the value of a header field, or None if it is absent. Several lines make one list (RFC 9110 §5.3)."""
         return ", ".join(self.fields(name)) or None
 
     def check_query(self) -> None:
@@ -78,9 +78,9 @@ class LeanRequest(server.Request):
             raise BadRequest("bad_query", f"query may have at most {PARAMETERS_MAX} parameters")
 
     def query(self, name: str) -> list[str]:
-        """The values of a query parameter, one for each time it is given: empty for one without a value.
+        """Return the values of a query parameter, one for each occurrence; the value may be empty.
 
-        Only "&" separates parameters; Twisted's `args` are split at ";" as well, and lack those without a value.
+        Only "&" separates parameters. Twisted's `args` also split at ";", and lack parameters without a value.
         Raises BadRequest for a query that isn't UTF-8.
         """
         if self._parameters is None:

@@ -1,7 +1,7 @@
-"""The syntax of requests (RFC 9112): strict checks of single lines, and the head of an ordinary request in one match.
+"""The syntax of requests (RFC 9112): strict checks of single lines, and one pattern for the head of ordinary requests.
 
 Input that a proxy and a server parse differently can smuggle a request past the proxy (RFC 9112 §11.2). Twisted has
-closed the known ways; the checks also refuse what Twisted reads leniently.
+closed the known holes; these checks also refuse input that Twisted parses leniently.
 """
 
 import re
@@ -11,7 +11,7 @@ MAX_HEADER_BYTES = 16_384
 MAX_HEADERS = 100
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
-_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes: an extension means nothing to this service
+_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes, because this service ignores extensions
 _NAME = rb"[A-Za-z0-9._~!$&'()*+,;=%-]"
 _ADDRESS = rb"\[[0-9A-Fa-f:.]+\]"
 _PORT = rb"(?::[0-9]*)?"
@@ -27,35 +27,35 @@ _FIELD_LINE = re.compile(rb"%b:[\t -~\x80-\xff]*" % _TOKEN)
 _CHUNK_LINE = re.compile(
     rb"\r\n([0-9A-Fa-f]+)(?:[\t ]*;[\t ]*%b(?:[\t ]*=[\t ]*(?:%b|%b))?)*" % (_TOKEN, _TOKEN, _QUOTED),
 )
-# All repeats are possessive, so that one pass over the head is enough.
+# All repeats are possessive, so that matching takes one pass over the head.
 _HEAD = re.compile(
     rb"(?P<method>%b) (?P<uri>(?P<path>/[!-\"$->@-~]*+)(?:\?[!-\"$-~]*+)?+) HTTP/1\.1\r\n"
     rb"(?P<fields>%b:[\t -~\x80-\xff]*+(?:\r\n%b:[\t -~\x80-\xff]*+)*+)\r\n\r\n" % (_TOKEN, _TOKEN, _TOKEN)
 )
 
-# A line of a header that contains control characters, or is folded, a continuation of the line before.
+# Matches a header line with control characters, or one that continues the previous line (folding).
 is_malformed = re.compile(rb"\A[ \t]|" + _CONTROL).search
 
-# Of a chunk, with the line end before it: the size in hexadecimal digits, as the first group, and extensions.
+# Matches a chunk's line with the line end before it: the size in hexadecimal digits (group 1), and extensions.
 read_chunk_line = _CHUNK_LINE.fullmatch
 
 is_field_line = _FIELD_LINE.fullmatch
 
 
 def has_bare_line_end(rest: bytes | bytearray) -> bool:
-    """Whether the rest after splitting at CRLF contains a CR or an LF alone, so that no valid line can follow."""
+    """Whether the rest after splitting at CRLF contains a lone CR or LF, so that no valid line can follow."""
     return _BARE.search(rest) is not None
 
 
 def is_host(value: bytes) -> bool:
-    """Whether this is a valid value of Host: a name or an address, with or without a port, or empty (RFC 9112 §3.2)."""
+    """Whether a value of Host is valid: a name or an address, with or without a port, or empty (RFC 9112 §3.2)."""
     return _HOST.fullmatch(value) is not None
 
 
 def target_path(target: bytes) -> bytes | None:
-    """The path in a request target: a path, an absolute URI or `*` (RFC 9112 §3.2); None for anything else.
+    """Return the path of a request target: a path, an absolute URI or `*` (RFC 9112 §3.2); None for anything else.
 
-    All printable characters but `#` are allowed: browsers send some that RFC 3986 excludes from queries.
+    All printable characters except `#` are allowed, because browsers send some that RFC 3986 excludes from queries.
     """
     if target == b"*":
         return target
@@ -68,7 +68,7 @@ def target_path(target: bytes) -> bytes | None:
 
 
 class RequestHead(NamedTuple):
-    """A request line, and the values of its fields by their names in lower case; it ends at `end` of what was read."""
+    """A request line and header fields, by names in lower case; the head ends at the index `end` of the data."""
 
     method: bytes
     uri: bytes
@@ -79,10 +79,10 @@ class RequestHead(NamedTuple):
 
 
 def read_head(data: bytes) -> RequestHead | None:
-    """The head at the beginning of the data; None if it has not arrived whole, or is not ordinary.
+    """Return the head at the beginning of the data, or None if it is incomplete or not ordinary.
 
-    Ordinary are requests of HTTP/1.1 for a path, with one Host, and with a body of a known length or none. All others
-    are left to Twisted, which reads line by line, and to the checks of `Channel`: this function refuses nothing.
+    An ordinary request is HTTP/1.1 for a path, with one Host, and without a body or with one of known length. Twisted
+    reads all others line by line, with the checks of `Channel`: this function refuses nothing.
 
     Fast path: replaces Twisted's reading line by line, 70,000 instructions, see docs/performance.md.
     """

@@ -21,16 +21,16 @@ RETRY_SECONDS = 1
 
 _encode = msgspec.json.Encoder().encode
 _REASONS = {code: reason.decode("ascii") for code, reason in http.RESPONSES.items()} | {
-    429: "Too Many Requests",  # Twisted does not know these two
+    429: "Too Many Requests",  # Twisted lacks these two
     431: "Request Header Fields Too Large",
 }
-_TAG = re.compile(r'(?:W/)?("[^"]*")')  # commas may stand inside of one
+_TAG = re.compile(r'(?:W/)?("[^"]*")')  # a tag may contain commas
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply of any status; `content_type` is None for one without a body.
+    """A reply of any status; `content_type` is None if there is no body.
 
-    A reply with `pieces` has these as its body: each is asked for when the client has taken the one before. One with a
+    `pieces` make up the body, if given; each is generated when the client has taken the previous one. A reply with a
     `stream` never ends by itself.
     """
 
@@ -43,22 +43,22 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endless(self) -> bool:
-        """Whether the length of the body is not known."""
+        """Whether the length of the body is unknown."""
         return self.pieces is not None or self.stream is not None
 
     @classmethod
     def of(cls, shape: msgspec.Struct | Sequence[msgspec.Struct]) -> "Reply":
-        """A message shape, or a list of them, as JSON with status 200."""
+        """Return a message shape, or a list of them, as JSON with status 200."""
         return cls(body=_encode(shape))
 
     @classmethod
     def not_modified(cls, headers: Mapping[str, str]) -> "Reply":
-        """The reply for a client that has the body already (RFC 9110 §15.4.5)."""
+        """Return the reply 304, for a client that already has the body (RFC 9110 §15.4.5)."""
         return cls(status=304, content_type=None, headers=headers)
 
     @classmethod
     def error(cls, code: Code, message: str, headers: Mapping[str, str] | None = None) -> "Reply":
-        """An error as JSON. Caches must not keep it: it is temporary, or concerns one client."""
+        """Return an error as JSON. Caches must not keep it, because it is temporary or concerns one client."""
         return cls(
             status=STATUS[code],
             body=_encode(ErrorBody(message)),
@@ -66,12 +66,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def with_headers(self, headers: Mapping[str, str]) -> "Reply":
-        """The same reply with these headers as well."""
+        """Return the same reply with additional headers."""
         return msgspec.structs.replace(self, headers={**self.headers, **headers})
 
 
 def preflight(methods: str) -> Reply:
-    """The reply to a CORS preflight for a path with these methods (Fetch standard §3.2.2)."""
+    """Return the reply to a CORS preflight for a path with these methods (Fetch standard §3.2.2)."""
     return Reply(
         status=204,
         content_type=None,
@@ -85,14 +85,14 @@ def preflight(methods: str) -> Reply:
 
 
 def encode_head(reply: Reply, request_id: str, more: Iterable[tuple[str, str]]) -> bytes:
-    """The status line and the headers of `reply`; `more` are the headers that depend on the request."""
+    """Return the status line and the headers of `reply`; `more` are headers that depend on the request."""
     fields = [("X-Request-Id", request_id), *reply.headers.items()]
     if reply.content_type is not None:
         fields.append(("Content-Type", reply.content_type))
         if not reply.endless:
             fields.append(("Content-Length", str(len(reply.body))))
     fields += more
-    # Fast path: Twisted's Headers and writeHeaders, 110,000 instructions, see docs/performance.md
+    # Fast path: replaces Twisted's Headers and writeHeaders, 110,000 instructions, see docs/performance.md
     always = f"Server: solisync\r\nDate: {_date(int(time()))}\r\nX-Content-Type-Options: nosniff\r\n"
     lines = "".join([f"{name}: {value}\r\n" for name, value in fields])
     return f"HTTP/1.1 {reply.status} {_REASONS[reply.status]}\r\n{always}{lines}\r\n".encode("ascii")
@@ -115,7 +115,7 @@ class Refusal(NamedTuple):
         return STATUS[self.code]
 
     def reply(self) -> Reply:
-        """The error as the last reply of a connection."""
+        """Return the error as the last reply of a connection."""
         headers = {"Connection": "close"}
         if self.status == 503:
             headers["Retry-After"] = str(RETRY_SECONDS)
@@ -130,10 +130,10 @@ OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether the status is 304: If-None-Match is `*` or contains `etag`, a strong entity tag with its quotes.
+    """Whether If-None-Match is `*` or contains `etag`, a strong entity tag with its quotes; then the status is 304.
 
-    The comparison is weak (RFC 9110 §13.1.2): a cache that compressed a reply, and weakened its tag for that, also
-    gets a 304.
+    The comparison is weak (RFC 9110 §13.1.2), so that a cache also gets 304 if it compressed a reply and weakened its
+    tag.
     """
     if if_none_match is None:
         return False

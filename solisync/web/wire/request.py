@@ -1,4 +1,4 @@
-"""One request: the parts of it that routes use, each read once and strictly, and its reply."""
+"""One request: the parts that routes use, each read once and checked strictly, and the reply."""
 
 import re
 from collections.abc import AsyncGenerator, Callable
@@ -27,9 +27,9 @@ from .reply import NO_STORE, Refusal, Reply, encode_head
 from .streaming import ConnectionOutlet
 
 INTERNAL = 500
-CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only the log and the metrics have it
+CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only for the log and the metrics
 EXPOSED_HEADERS = "Retry-After, X-Request-Id, ETag, Error-Code, Content-Disposition, Suspended-Until, Date"
-METHOD_BYTES = 16  # a longer method is none that anybody uses, and would make log lines as long as a header
+METHOD_BYTES = 16  # no method in use is longer, and a longer one would make log lines as long as a header
 
 _log = Logger()
 
@@ -38,12 +38,12 @@ _BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 
 class Request(LeanRequest):
-    """A request whose body has a ceiling and stays in memory, with the address of its client and an id.
+    """A request with a limited body, kept in memory, the address of its client, and an id.
 
-    `resource` is a leaf and serves every path. `admit` is called with the size of the body once the head has arrived,
-    and sets `route` and `shared`. It returns the error for a body over MAX_BODY, which ends the connection, and raises
-    Refused unless the resource will read the body: such a body is counted and dropped as it arrives. The size of a
-    chunked body is None. Once that is large, `admit` is called with MAX_BODY, and once it is too large, with its size.
+    `resource` is a leaf and serves every path. `admit` is called with the size of the body when the head has arrived,
+    and sets `route` and `shared`. It returns the error for a body over MAX_BODY, which ends the connection. It raises
+    Refused if the resource won't read the body, which is then counted and dropped as it arrives. The size of a chunked
+    body is None. When that body becomes large, `admit` is called with MAX_BODY; when too large, with its size.
     """
 
     target: bytes  # the path in the request target, set by the channel
@@ -51,11 +51,11 @@ class Request(LeanRequest):
     variables: dict[str, str]  # in the path of its route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
     claims: AccessClaims | None = None  # of its access token, set by the app
-    admin: AdminSession | None = None  # whose session it has, set by the console's app
-    admin_cookie: SessionCookie  # likewise
-    token_read = False  # whether it had a bearer token that was asked for, valid or not
-    _whole = False  # whether the body has arrived
-    _sending: Deferred[None] | None = None  # of a reply in pieces
+    admin: AdminSession | None = None  # the admin's session, set by the console's app
+    admin_cookie: SessionCookie  # set by the console's app
+    token_read = False  # whether `bearer` has read a token, valid or not
+    _whole = False  # whether the whole body has arrived
+    _sending: Deferred[None] | None = None  # sends a reply in pieces
     _request_id: str | None = None
     _caller: Caller | None = None
     _seconds_to_reply = 0.0  # from the beginning of the request to the beginning of its reply
@@ -63,7 +63,7 @@ class Request(LeanRequest):
     def __init__(
         self,
         channel: Any,
-        queued: object = None,  # which only Twisted's channel gives
+        queued: object = None,  # only Twisted's channel passes it
         *,
         resource: IResource,
         reactor: ReactorBase,
@@ -103,25 +103,25 @@ class Request(LeanRequest):
             self.channel.hold_body(body.received)
 
     def drop_body(self, reason: Refused) -> None:
-        """Keep nothing of the body, of which a part may have arrived; `reason` is what reading it raises."""
-        self.body.drop(reason.with_traceback(None))  # its frames may hold the bytes that have just arrived
+        """Drop the part of the body that has arrived, and the rest; reading the body then raises `reason`."""
+        self.body.drop(reason.with_traceback(None))  # the traceback's frames may hold the bytes that have just arrived
         if not self._whole and self.channel is not None:
             self.channel.release_body()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Render the resource, with a path and a method that klein reads as the dispatcher does.
+        """Render the resource, with a path and a method that klein interprets as the dispatcher does.
 
-        A path has one spelling, without percent-encoding: else "/api%2Fme" would be "/api/me" here and another path to
-        a proxy. Klein answers by itself to a path that is not UTF-8, and takes "//api/me" for "/api/me" and "*" for
-        "/"; it is shown "%" for these: no route. Methods are case-sensitive (RFC 9110 §9.1), but not for werkzeug.
+        A path has one spelling, without percent-encoding: otherwise "/api%2Fme" would be "/api/me" here but another
+        path to a proxy. Klein answers a path that isn't UTF-8 by itself, and takes "//api/me" for "/api/me" and "*" for
+        "/". For these it gets "%", which has no route. Methods are case-sensitive (RFC 9110 §9.1), not so in werkzeug.
         """
         self.method, self.uri, self.clientproto = command, path, version
         self._whole = True
-        serving.set({})  # this may run in the context of the request before it
+        serving.set({})  # this may run in the context of the previous request
         self.path = self.target
         if not self.method.isupper() or len(self.method) > METHOD_BYTES:
             self.method = b"UNKNOWN"
-        # Fast path: server.Request.process, which sets headers in vain, 20,000 instructions, see docs/performance.md
+        # Fast path: skips server.Request.process and its unused headers, 20,000 instructions, see docs/performance.md
         plain = b"%" not in self.path and self.path != b"*" and not self.path.startswith(b"//")
         self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
@@ -130,7 +130,7 @@ class Request(LeanRequest):
             self.processingFailed(Failure())
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Answer 500 when the resource itself fails. Twisted would send a page of HTML."""
+        """Answer 500 if the resource itself fails; Twisted would send an HTML page."""
         _log.failure("could not process a request", reason)
         if not self.startedWriting:
             self.answer(Reply.error("internal", "internal server error"))
@@ -138,7 +138,7 @@ class Request(LeanRequest):
 
     def connectionLost(self, reason: Failure) -> None:
         unanswered = self._whole and not self.finished
-        streamed = unanswered and self.channel.streaming is not None  # an answered request has no channel any more
+        streamed = unanswered and self.channel.streaming is not None  # an answered request has lost its channel
         self.body.clear()
         super().connectionLost(reason)
         if unanswered:
@@ -151,18 +151,18 @@ class Request(LeanRequest):
             self._sending.cancel()
 
     def getRequestHostname(self) -> bytes:
-        """A constant for klein, which fails on some values of Host. No route depends on that header."""
+        """Return a constant, because klein fails on some values of Host and no route depends on that header."""
         return b"localhost"
 
-    # Fast path: functools.cached_property, which takes a lock in Python 3.11, 3,000 instructions for each of these two,
-    # see docs/performance.md
+    # Fast path: avoids functools.cached_property, which takes a lock in Python 3.11, 3,000 instructions for each of the
+    # two, see docs/performance.md
 
     @property
     def request_id(self) -> str:
-        """X-Request-Id, if the client sent a valid one, else a new id."""
+        """The client's X-Request-Id if it is valid, else a new id."""
         if self._request_id is None:
             given = self.fields(b"x-request-id")
-            # Fast path: uuid4().hex, one call of the kernel and 10,000 instructions, see docs/performance.md
+            # Fast path: avoids uuid4().hex, one call of the kernel and 10,000 instructions, see docs/performance.md
             own = len(given) != 1 or not _REQUEST_ID.fullmatch(given[0])
             self._request_id = f"{getrandbits(128):032x}" if own else given[0]
         return self._request_id
@@ -176,7 +176,7 @@ class Request(LeanRequest):
 
     def _resolve(self) -> Caller:
         peer = self.getClientAddress()
-        host = None if isinstance(peer, UNIXAddress) else peer.host  # a peer at a unix socket is trusted
+        host = None if isinstance(peer, UNIXAddress) else peer.host  # None means a unix socket, whose peer is trusted
         origin = self._resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
         if origin.forged:
             self._access_log.warn_of_untrusted_proxy(host)
@@ -184,7 +184,7 @@ class Request(LeanRequest):
 
     @property
     def bearer(self) -> str:
-        """The bearer token, in whatever spelling (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
+        """The bearer token, with its scheme in any case (RFC 6750 §2.1); raises Unauthorized if there isn't exactly one."""
         headers = self.fields(b"authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
@@ -194,16 +194,16 @@ class Request(LeanRequest):
 
     @property
     def allowed_origin(self) -> str | None:
-        """The Origin header, if it is one of the web origins that may read the reply."""
+        """The Origin header, if this origin may read the reply."""
         origins = self.fields(b"origin")
         if len(origins) == 1 and origins[0] in self._cors_origins:
             return origins[0] if self.shared else None
         if origins and origins[0].partition("://")[2].lower() not in (host.lower() for host in self.fields(b"host")):
-            self._access_log.warn_of_unlisted_origin(origins[0])  # not the service's own, whose pages say it, too
+            self._access_log.warn_of_unlisted_origin(origins[0])  # the service's own pages need no listing
         return None
 
     def cors_headers(self) -> list[tuple[str, str]]:
-        """The headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
+        """Return the headers that let an allowed web origin read the reply (Fetch standard §3.2.3)."""
         origin = self.allowed_origin if self.values(b"origin") else None
         if origin is None:
             return [("Vary", "Origin")] if self.shared and self._cors_origins else []
@@ -228,7 +228,7 @@ class Request(LeanRequest):
             self.finish()
 
     async def _send_pieces(self, pieces: AsyncGenerator[bytes, None]) -> None:
-        """Send the body and end the request, or cut the connection: without its end, a client knows of the failure."""
+        """Send the body and end the request. On failure, cut the connection: the client notices the missing end."""
         try:
             await self.channel.send_pieces(pieces, chunked=self.clientproto == b"HTTP/1.1")
         except CancelledError:
@@ -244,7 +244,7 @@ class Request(LeanRequest):
                 self.finish()
 
     def send(self, reply: Reply) -> None:
-        """Write and log the reply, unless the client has gone; klein, where it dispatches, then ends the request."""
+        """Write and log the reply, unless the client has gone. If klein dispatched the request, klein then ends it."""
         if self._disconnected:
             return
         self.code = reply.status
@@ -261,13 +261,13 @@ class Request(LeanRequest):
         if reply.endless and self.clientproto == b"HTTP/1.1":
             more.append(("Transfer-Encoding", "chunked"))
         head = encode_head(reply, self.request_id, more)
-        # Fast path: a second write, 7,000 instructions, see docs/performance.md
+        # Fast path: saves a second write, 7,000 instructions, see docs/performance.md
         self.channel.write(head if self.method == b"HEAD" else head + reply.body)
         if not reply.endless or self.method == b"HEAD":
-            self._log_answer()  # else at the end of the body
+            self._log_answer()  # other replies are logged at the end of the body
 
     def finish_stream(self) -> None:
-        """Log a stream that has ended, and close the connection when all is sent."""
+        """Log a stream that has ended, and close the connection when everything is sent."""
         self._log_answer(streamed=True)
         self.finish()
 

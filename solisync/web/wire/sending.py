@@ -1,6 +1,6 @@
 """The sending half of a connection, which sends no faster than the client reads.
 
-Twisted answers pipelined requests whether or not the client reads the replies, and keeps unread replies in memory.
+Twisted itself answers pipelined requests even if the client doesn't read the replies, and keeps these in memory.
 """
 
 from collections import deque
@@ -21,18 +21,18 @@ from .connections import Connections
 from .deadlines import UnreadTimer
 from .streaming import LAST_CHUNK, ConnectionOutlet
 
-PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes, and the piece that makes it full
+PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and one more piece
 PROBE_SECONDS = 0.5
-INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"  # may be discarded by who did not ask for it (RFC 9110 §15.2.1)
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"  # a client that didn't ask for it may discard it (RFC 9110 §15.2.1)
 
 
 class BackpressureChannel(http.HTTPChannel):
     """Sends one reply at a time, in pieces, with a timer that runs while the client is behind."""
 
-    transport: Any  # TCP, TLS or a unix socket: each can abort, but no interface of Twisted's says so
+    transport: Any  # TCP, TLS or a unix socket: each can abort, but Twisted's interfaces lack that
     _discarded = False
-    _answered: http.Request | None = None  # the request whose reply is not all sent
-    _taken: Deferred[None] | None = None  # what `taken` has returned last
+    _answered: http.Request | None = None  # the request whose reply isn't completely sent
+    _taken: Deferred[None] | None = None  # the latest result of `taken`
     streaming: ConnectionOutlet | None = None  # once the connection has become a stream
     _probe: "HalfCloseProbe | None" = None  # once the client has closed its sending half
 
@@ -53,15 +53,15 @@ class BackpressureChannel(http.HTTPChannel):
             self._probe.stop()
         if self.streaming is None:
             self.end(reason)
-        else:  # thousands of streams may end at once, where a network fails
+        else:  # thousands of streams may end at the same time when a network fails
             self._connections.stream_ends.run(partial(self.end, reason))
 
     def end(self, reason: Failure) -> None:
-        """Forget the connection, which is lost."""
+        """Clean up after the connection is lost."""
         if self.streaming is not None:
             self.streaming.lost()
         self._unread_timer.stop()
-        self._unsent.clear()  # at once: request and channel are a cycle, which the collector frees much later
+        self._unsent.clear()  # now, because request and channel are a cycle, which the collector frees much later
         super().connectionLost(reason)
 
     def write(self, data: bytes) -> None:
@@ -70,7 +70,7 @@ class BackpressureChannel(http.HTTPChannel):
             return
         self._unsent.extend(data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
         self._send()
-        if self._unsent:  # also where the transport was full before
+        if self._unsent:  # even if the transport was already full
             self._hold_unsent()
 
     def _send(self) -> None:
@@ -78,9 +78,9 @@ class BackpressureChannel(http.HTTPChannel):
             self.transport.write(self._unsent.popleft())
 
     def taken(self) -> Deferred[None]:
-        """Fires when all that was written has been taken, but for what a transport buffers.
+        """Return a Deferred that fires when the transport has taken all written bytes.
 
-        When the connection is lost before, it doesn't fire: whoever waits is to be cancelled.
+        It doesn't fire if the connection is lost first: the waiting code must be cancelled.
         """
         if not self._unsent and not self._waitingForTransport:
             return succeed(None)
@@ -88,10 +88,10 @@ class BackpressureChannel(http.HTTPChannel):
         return self._taken
 
     async def send_pieces(self, pieces: AsyncGenerator[bytes, None], *, chunked: bool) -> None:
-        """Send each piece, none of which is empty, and ask for the next one when the client has taken it.
+        """Send each non-empty piece, and generate the next one when the client has taken it.
 
-        So one of them at a time is in memory, and counts among what clients leave unread. Raises what `pieces` raises;
-        then, and when this is cancelled, the last chunk is missing.
+        One piece is in memory at a time; it counts towards the budget of unread bytes. Raises the errors of `pieces`;
+        after an error, or if this is cancelled, the last chunk is missing.
         """
         async with aclosing(pieces):
             await self.taken()
@@ -142,19 +142,19 @@ class BackpressureChannel(http.HTTPChannel):
             super().requestDone(request)
 
     def loseConnection(self) -> None:
-        self._unread_timer.start()  # a client that does not read the last bytes keeps the connection open, too
-        super().loseConnection()  # which may end it at once, and the timer with it
+        self._unread_timer.start()  # a client that doesn't read the last bytes also keeps the connection open
+        super().loseConnection()  # may end the connection immediately, and with it the timer
 
     def discard_unsent(self) -> None:
-        """Drop the unsent rest of a reply; the connection is cut once the client reads on, or at UNREAD_SECONDS.
+        """Drop the unsent rest of a reply; the connection is cut when the client reads again, or after UNREAD_SECONDS.
 
-        It is not cut at once: an attacker would connect again at once, at a higher cost than one stalled connection.
+        It isn't cut immediately, because an attacker would reconnect, which costs more than a stalled connection.
         """
         self._discarded = True
         self._unsent.clear()
 
     def end_sending(self) -> None:
-        """Close the sending half, if the transport has one; the client may go on sending."""
+        """Close the sending half, if the transport has one; the client may still send."""
         # TLS has no half-closed connections: loseWriteConnection would end the TCP connection below.
         half_close = None if self.isSecure() else getattr(self.transport, "loseWriteConnection", None)
         if half_close is None:
@@ -164,29 +164,29 @@ class BackpressureChannel(http.HTTPChannel):
             half_close()
 
     def probe(self) -> None:
-        """Find out whether the client, which sends no more, has hung up."""
+        """Find out whether a client that has ended its input has hung up."""
         if self.streaming is not None:
             self.streaming.probe()
         self._probe = self._probe or HalfCloseProbe(self)
         self._probe.start()
 
     def writeConnectionLost(self) -> None:
-        """The sending side has been closed, by the service itself."""
+        """Ignore the end of the sending half, which the service itself has closed."""
 
     def cut(self) -> None:
-        """Close the connection at once, whatever is still unsent."""
+        """Close the connection immediately, dropping unsent bytes."""
         self.transport.abortConnection()
 
 
 class HalfCloseProbe:
-    """Finds out whether a client that sends no more has hung up, while its request is handled; cuts the connection.
+    """Detects a client that has hung up while its request is handled, and cuts the connection.
 
-    At the end of the input, a client that waits for its reply (`nc -N`) and one that has hung up look the same. They
-    differ in what comes back when something is sent to them: nothing, or a reset. So a reply that takes long is
-    preceded by an interim response, which any client may ignore. A client that waits gets its answer (RFC 9112 §9.6);
-    for one that has hung up, the request is cancelled.
+    At the end of the input, a client that waits for its reply (`nc -N`) looks like one that has hung up. They differ
+    when something is sent to them: only the latter's socket responds with a reset. So the service sends an interim
+    response, which any client may ignore, before a slow reply. A waiting client gets its answer (RFC 9112 §9.6). If the
+    client has hung up, the request is cancelled.
 
-    For TCP and unix sockets; Twisted ends a TLS connection at the end of its input.
+    Only for TCP and unix sockets: Twisted ends a TLS connection at the end of its input.
     """
 
     def __init__(self, channel: BackpressureChannel) -> None:
@@ -195,12 +195,12 @@ class HalfCloseProbe:
         self._probed = False
 
     def start(self) -> None:
-        """Look every PROBE_SECONDS for a reset, until the request is answered."""
+        """Check for a reset every PROBE_SECONDS, until the request is answered."""
         if self._timer is None:
             self._timer = self._channel.callLater(PROBE_SECONDS, self._look_for_reset)
 
     def stop(self) -> None:
-        """Look no more: the connection is lost."""
+        """Stop checking, because the connection is lost."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -208,9 +208,11 @@ class HalfCloseProbe:
     def _look_for_reset(self) -> None:
         self._timer = None
         channel = self._channel
-        if not channel._handlingRequest or not channel.requests:  # Twisted "handles" while it sends the last reply
+        if (
+            not channel._handlingRequest or not channel.requests
+        ):  # Twisted's flag stays set while it sends the last reply
             return
-        # To read on would not tell: after the end of its input a socket keeps saying that there is none.
+        # Reading can't detect the reset: after the end of its input, a socket reports only that end.
         if channel.transport.getHandle().getsockopt(SOL_SOCKET, SO_ERROR):
             channel.cut()
             return
@@ -218,5 +220,5 @@ class HalfCloseProbe:
         if not self._probed and not request.startedWriting and request.clientproto == b"HTTP/1.1":
             self._probed = True
             channel.transport.write(INTERIM)
-        if channel.streaming is None:  # else a heartbeat will tell
+        if channel.streaming is None:  # on a stream, a heartbeat detects it
             self.start()

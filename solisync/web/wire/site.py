@@ -1,4 +1,4 @@
-"""The factory of channels."""
+"""The factory of channels, one for each accepted connection."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,8 +23,8 @@ class Site(ServerFactory):
     """Builds a channel for each accepted connection.
 
     `resource` is a leaf and serves every path. `admit` decides on each request when its head has arrived, see Request.
-    `cors_origins` may read the replies to requests that are `shared`. Peers at a unix socket may name
-    the address of their client if `trust_unix`.
+    `cors_origins` may read the replies to `shared` requests. With `trust_unix`, peers at a unix socket may name the
+    address of their client.
     """
 
     noisy = False  # the service logs where it listens
@@ -63,5 +63,5 @@ class Site(ServerFactory):
         return self._make_channel()
 
     def acceptableProtocols(self) -> list[bytes]:
-        """HTTP/1.1 alone, for clients that negotiate a protocol over TLS (RFC 7301)."""
+        """Return HTTP/1.1 alone, for clients that negotiate a protocol over TLS (RFC 7301)."""
         return [b"http/1.1"]

@@ -1,4 +1,4 @@
-"""Streams on connections: written in chunks (RFC 9112 §7.1) or, to HTTP/1.0, until the connection ends."""
+"""Streams on connections: sent in chunks (RFC 9112 §7.1), or to HTTP/1.0 clients until the connection ends."""
 
 import socket
 from contextlib import suppress
@@ -7,27 +7,27 @@ from typing import Any, Protocol
 from ...events.stream import Outlet
 from ...rules.events import HEARTBEAT
 
-BUFFER_BYTES = 1_024  # what a transport keeps before the stream is full
-SEND_BUFFER_BYTES = 8_192  # the same of the kernel, which doubles it
-USER_TIMEOUT_MS = 60_000  # for a client that has vanished and acknowledges nothing
+BUFFER_BYTES = 1_024  # buffered by the transport before the stream counts as full
+SEND_BUFFER_BYTES = 8_192  # buffered by the kernel, which doubles this value
+USER_TIMEOUT_MS = 60_000  # after which the kernel drops a client that acknowledges nothing
 LAST_CHUNK = b"0\r\n\r\n"
 
 
 class StreamBody(Protocol):
-    """What is to be written to a stream, and by whom."""
+    """The source of a stream's data."""
 
     def begin(self, outlet: Outlet) -> None:
-        """Write to this outlet from now on."""
+        """Start writing to this outlet."""
 
     def drained(self) -> None:
-        """The outlet is not full any more."""
+        """Continue: the outlet isn't full any more."""
 
     def lost(self, *, unread: bool) -> None:
-        """The connection is lost, cut perhaps because the client did not read; there may be no outlet yet."""
+        """Stop: the connection is lost, perhaps before `begin`. `unread` means that the client did not read."""
 
 
 class ConnectionOutlet:
-    """The outlet of a stream on the connection of a request, of which nothing but the log line is left to do."""
+    """The outlet of a stream on a request's connection. The request remains only to write its log line at the end."""
 
     __slots__ = ("_body", "_channel", "_chunked", "_request")
 
@@ -37,13 +37,13 @@ class ConnectionOutlet:
         self._chunked = request.clientproto == b"HTTP/1.1"
         self._body = body
         channel.stop_timer()
-        request.given = {}  # the fields of its head, which are most of what a request takes
+        request.given = {}  # frees the header fields, most of a request's memory
         _bound_buffers(channel.transport)
         body.begin(self)
 
     @property
     def full(self) -> bool:
-        """Whether the client has stopped to take what it was sent."""
+        """Whether the client has stopped reading, so that the buffers are full."""
         return bool(self._channel._waitingForTransport)
 
     def write(self, data: bytes) -> None:
@@ -51,7 +51,7 @@ class ConnectionOutlet:
         self._channel.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     def end(self, data: bytes) -> None:
-        """Send the last data and close the connection; cut it if it is full."""
+        """Send the last data and close the connection; cut the connection if the outlet is full."""
         if self.full:
             self._channel.cut()
             return
@@ -61,24 +61,24 @@ class ConnectionOutlet:
         self._request.finish_stream()
 
     def probe(self) -> None:
-        """Find out whether a client that sends no more has hung up: then something written to it is reset."""
+        """Write a heartbeat, so that the socket of a client that has hung up responds with a reset."""
         if not self.full:
             self.write(HEARTBEAT)
 
     def drained(self) -> None:
-        """The transport has taken all that was written."""
+        """Notify the body that the transport has taken all data."""
         self._body.drained()
 
     def lost(self) -> None:
-        """The connection is lost."""
+        """Notify the body that the connection is lost."""
         self._body.lost(unread=self.full)
 
 
 def _bound_buffers(transport: Any) -> None:
-    """Keep little for a client that does not read; the oldest events are of no use to it any more."""
-    lowest = getattr(transport, "transport", transport)  # below TLS
+    """Shrink the buffers, because old events are useless to a client that lags."""
+    lowest = getattr(transport, "transport", transport)  # TLS wraps the TCP transport
     lowest.bufferSize = BUFFER_BYTES
-    with suppress(AttributeError, OSError):  # a transport without a socket
+    with suppress(AttributeError, OSError):  # the transport may have no socket
         handle = lowest.getHandle()
         handle.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         handle.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)

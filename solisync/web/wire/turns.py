@@ -1,4 +1,4 @@
-"""What happens in a turn of the reactor: a share of the work of busy connections, and one sending of all replies."""
+"""Work per turn of the reactor: a share of the requests of busy connections, and one write of all replies."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,34 +16,34 @@ _log = Logger()
 
 
 class Busy(Protocol):
-    """A connection that has unparsed requests, or chunks of a body, in its buffer."""
+    """A connection with unparsed requests, or unparsed chunks of a body, in its buffer."""
 
     paused: bool
 
     def parse_on(self) -> None:
-        """Parse some of it."""
+        """Parse a part of the buffer."""
 
 
 class Turns:
-    """Lets connections that have sent many requests or chunks continue in rotation, one in each turn of the reactor.
+    """Lets connections with many requests or chunks continue in rotation, one in each turn of the reactor.
 
-    However many they are, they delay the other connections by what one of them costs in a turn.
+    However many wait, they delay other connections only by the work of one in each turn.
     """
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self._waiting: dict[Busy, None] = {}  # a queue from which connections that are lost can be removed
+        self._waiting: dict[Busy, None] = {}  # a queue from which lost connections can be removed
         self._next: IDelayedCall | None = None
 
     def add(self, connection: Busy) -> None:
-        """Pause a connection until it is its turn, once."""
+        """Pause a connection until its next turn."""
         connection.paused = True
         self._waiting[connection] = None
         if self._next is None:
             self._next = self._reactor.callLater(0, self._go_on)
 
     def remove(self, connection: Busy) -> None:
-        """Forget a connection, if it waits."""
+        """Remove a connection, if it waits."""
         self._waiting.pop(connection, None)
         if not self._waiting and self._next is not None:
             self._next.cancel()
@@ -57,7 +57,7 @@ class Turns:
 
 
 class Slices:
-    """Makes calls at once, but for SLICE_SECONDS in each turn of the reactor: those beyond wait for the next turns."""
+    """Makes calls immediately, up to SLICE_SECONDS in each turn of the reactor; further calls wait for later turns."""
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
@@ -66,7 +66,7 @@ class Slices:
         self._next: IDelayedCall | None = None
 
     def run(self, call: Callable[[], object]) -> None:
-        """Make this call now, or after those that wait."""
+        """Make this call now, or after the waiting calls."""
         if self._next is None:
             self._begin()
         if self._waiting or self._reactor.seconds() >= self._until:
@@ -81,16 +81,16 @@ class Slices:
     def _go_on(self) -> None:
         self._next = None
         if self._waiting:
-            self._begin()  # first, so that a call that fails keeps none of the others waiting
+            self._begin()  # first, so that a failing call doesn't block the others
         while self._waiting and self._reactor.seconds() < self._until:
             self._waiting.popleft()()
 
 
 class EndOfTurn:
-    """Sends, once in each turn, what connections have written in it; the reactor watches only those that are full.
+    """Sends the data that connections have written in a turn at its end; the reactor watches only full connections.
 
     Fast path: replaces two calls of the kernel and an event of the reactor for each reply, 15,000 instructions, see
-    docs/performance.md. For TCP and unix sockets; under TLS, Twisted's way remains.
+    docs/performance.md. Only for TCP and unix sockets: TLS connections send as Twisted does.
     """
 
     def __init__(self, *, reactor: ReactorBase) -> None:
@@ -99,12 +99,12 @@ class EndOfTurn:
         self._next: IDelayedCall | None = None
 
     def adopt(self, transport: Any) -> None:
-        """Send what this transport is given at the end of each turn, until `release`."""
+        """Send the data of this transport at the end of each turn, until `release`."""
         if isinstance(transport, tcp.Server) and hasattr(self._reactor, "_disconnectSelectable"):
             vars(transport)["startWriting"] = partial(self._add, transport)
 
     def release(self, transport: Any) -> None:
-        """Leave a transport alone, whose connection is lost."""
+        """Forget a transport whose connection is lost."""
         vars(transport).pop("startWriting", None)
         self._written.pop(transport, None)
 
@@ -118,7 +118,7 @@ class EndOfTurn:
         self._next = None
         for transport in written:
             if transport.fileno() < 0:
-                continue  # one that was sent before has cut this one
+                continue  # sending to another connection has cut this one
             try:
                 why = transport.doWrite()
             except Exception as error:
