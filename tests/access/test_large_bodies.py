@@ -1,4 +1,4 @@
-"""The budget of large bodies, on a clock of the test's own (docs/security.md "Bounds")."""
+"""The budget of large bodies, on a test clock (docs/security.md "Bounds")."""
 
 from contextlib import suppress
 
@@ -24,7 +24,7 @@ def budget(clock):
 
 
 def refusal(budget, client, size):
-    """The seconds to wait, or None if the body is admitted."""
+    """Return the seconds to wait, or None if the body is admitted."""
     try:
         budget.admit(client, size)
     except TooMany as error:
@@ -32,8 +32,8 @@ def refusal(budget, client, size):
     return None
 
 
-def test_twenty_of_the_largest_pass_at_once_and_then_two_a_second(budget, clock):
-    """A client may send 20 MiB, then 2 MiB a second; the refusal says when there is room again."""
+def test_client_may_send_twenty_of_the_largest_bodies_and_then_two_a_second(budget, clock):
+    """The budget is 20 MiB, and grows by 2 MiB a second. The refusal has the time when there is room again."""
     assert [refusal(budget, "ann", MIB) for _ in range(21)] == [None] * 20 + [1]
     clock.advance(0.5)
     assert [refusal(budget, "ann", MIB) for _ in range(2)] == [None, 1]
@@ -43,14 +43,13 @@ def test_twenty_of_the_largest_pass_at_once_and_then_two_a_second(budget, clock)
     assert [refusal(budget, "ann", MIB) for _ in range(21)] == [None] * 20 + [1]
 
 
-def test_each_client_has_a_budget_of_its_own(budget):
-    """What one has spent, no other one lacks."""
+def test_clients_have_separate_budgets(budget):
     for client in ("ann", "192.0.2.1"):
         assert [refusal(budget, client, BURST_BYTES) for _ in range(2)] == [None, 10]
 
 
-def test_a_clock_that_is_set_back_takes_nothing_away(budget, clock):
-    """The budget neither grows nor shrinks, and fills up from there."""
+def test_clock_that_is_set_back_keeps_the_budget(budget, clock):
+    """The budget neither grows nor shrinks, and grows as usual from there."""
     budget.admit("ann", BURST_BYTES)
     clock.rightNow -= 3600
     assert refusal(budget, "ann", MIB) == 1
@@ -58,8 +57,8 @@ def test_a_clock_that_is_set_back_takes_nothing_away(budget, clock):
     assert refusal(budget, "ann", MIB) is None
 
 
-def test_only_so_many_clients_are_remembered(budget):
-    """Whoever has sent nothing large for longest is forgotten first."""
+def test_remembered_clients_are_bounded(budget):
+    """The client with the oldest large body is forgotten first."""
     budget.admit("first", BURST_BYTES)
     budget.admit("second", BURST_BYTES)
     assert refusal(budget, "first", MIB) == 1
@@ -70,7 +69,7 @@ def test_only_so_many_clients_are_remembered(budget):
 
 
 def test_slow_parsing_costs_more_than_its_size(clock):
-    """What takes longer than 25 ms a MiB is charged for its time, also where parsing fails: in the long run 5 %."""
+    """Time beyond 25 ms a MiB is charged, even for a failure. In the long run, parsing takes 5 % of the time."""
     cpu = Clock()
     budget = LargeBodies(seconds=clock.seconds, cpu_seconds=cpu.seconds)
 
@@ -89,11 +88,11 @@ def test_slow_parsing_costs_more_than_its_size(clock):
     assert refusal(budget, "ann", MIB) == 1
     clock.advance(0.5)
     parse(1)
-    assert refusal(budget, "ann", MIB) == 20  # 39 MiB, and the one that is asked for
+    assert refusal(budget, "ann", MIB) == 20  # 39 MiB, and this one
 
 
-def test_a_push_is_charged_for_the_larger_of_what_is_pushed_and_stored(budget):
-    """The body's own size was charged when it was admitted; what is not over 64 KiB is free."""
+def test_push_is_charged_for_the_larger_of_body_and_stored_progress(budget):
+    """The body's own size was charged when it was admitted. Up to 64 KiB are free."""
     for pushed, stored, charged in (
         (LARGE_BYTES, LARGE_BYTES, 0),
         (MIB, LARGE_BYTES, 0),
@@ -108,8 +107,8 @@ def test_a_push_is_charged_for_the_larger_of_what_is_pushed_and_stored(budget):
         assert refusal(budget, client, 1) == 1
 
 
-def test_a_merge_that_is_not_admitted_is_not_begun(clock):
-    """It raises, and is reported as a refusal, whatever its body has paid."""
+def test_refused_merge_does_not_begin(clock):
+    """The refusal is raised and reported, whatever the body has been charged."""
     refusals = []
     budget = LargeBodies(seconds=clock.seconds, on_refusal=lambda: refusals.append(1))
     budget.admit("ann", BURST_BYTES)
@@ -118,13 +117,16 @@ def test_a_merge_that_is_not_admitted_is_not_begun(clock):
     assert refusals == [1]
 
 
-def test_a_slow_merge_costs_more_than_its_size(clock):
-    """Beyond 25 ms a MiB it is charged for its time, once more beside that of parsing: 5 % in the long run."""
+def test_slow_merge_costs_more_than_its_size(clock):
+    """Time beyond 25 ms a MiB is charged, in addition to the time of parsing.
+
+    In the long run, merging takes 5 % of the time.
+    """
     cpu = Clock()
     budget = LargeBodies(seconds=clock.seconds, cpu_seconds=cpu.seconds)
     with budget.merging("ann", pushed=600, stored=MIB):
         cpu.advance(0.5)
-    assert refusal(budget, "ann", MIB) == 1  # twenty are spent
+    assert refusal(budget, "ann", MIB) == 1  # all twenty are spent
     clock.advance(0.5)
     with budget.merging("ann", pushed=600, stored=MIB):
         cpu.advance(0.025)
@@ -132,8 +134,8 @@ def test_a_slow_merge_costs_more_than_its_size(clock):
 
 
 @given(st.lists(st.tuples(st.integers(65_537, MIB), st.floats(0, 3)), max_size=60))
-def test_no_more_is_admitted_than_the_budget_has(bodies):
-    """In any time the admitted bytes are at most the burst and what came in since; Retry-After is long enough."""
+def test_budget_is_never_exceeded(bodies):
+    """The bytes admitted in any time are at most the burst and the growth since. Retry-After is long enough."""
     clock = Clock()
     budget = LargeBodies(seconds=clock.seconds)
     admitted = 0

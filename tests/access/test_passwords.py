@@ -20,7 +20,7 @@ from solisync.errors import Unavailable
 
 
 class HandThreads:
-    """Stands in for a thread pool: work is done when the test says so."""
+    """A replacement for a thread pool: work is done when the test wants."""
 
     def __init__(self):
         self.work = []
@@ -60,7 +60,7 @@ def passwords(threads, clock):
 
 
 def outcome(coroutine):
-    """Start a coroutine; the list gets its result or failure."""
+    """Start a coroutine; return its Deferred, and a list that gets its result or failure."""
     results = []
     deferred = Deferred.fromCoroutine(coroutine)
     deferred.addBoth(results.append)
@@ -68,27 +68,27 @@ def outcome(coroutine):
 
 
 @given(st.binary(max_size=72))
-def test_a_password_of_up_to_72_bytes_is_plain_bcrypt(password):
-    """Hashes of short passwords move in and out of other systems."""
+def test_password_of_up_to_72_bytes_is_plain_bcrypt(password):
+    """Hashes of short passwords can be exchanged with other systems."""
     assert prehash(password) == password
 
 
 @given(st.binary(min_size=73, max_size=1024))
-def test_a_longer_password_is_condensed_with_every_byte(password):
-    """Over 72 bytes bcrypt sees 0xff and the base64 of an HMAC-SHA-384."""
+def test_longer_password_is_condensed_with_every_byte(password):
+    """Beyond 72 bytes bcrypt gets 0xff and the base64 of an HMAC-SHA-384."""
     digest = hmac.new(b"solisync password v1", password, hashlib.sha384).digest()
     assert prehash(password) == b"\xff" + base64.b64encode(digest)
     assert prehash(password) != prehash(password[:-1] + bytes([password[-1] ^ 1]))
 
 
 @given(st.binary(max_size=1024))
-def test_other_systems_cut_a_password(password):
-    """Against a hash of theirs the first 72 bytes count, and nothing else."""
+def test_password_is_cut_for_a_hash_of_another_system(password):
+    """The first 72 bytes count, and nothing else."""
     assert prehash(password, cut=True) == password[:72]
 
 
-async def test_a_hash_of_another_system_verifies(reactor):
-    """What they have made of a long password is verified as they would; a hash made here is not."""
+async def test_hash_of_another_system_verifies(reactor):
+    """A long password is verified as the other system would; hashes made here aren't cut."""
     passwords = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=2, cost=4)
     password = b"long " * 20
     theirs = bcrypt.hashpw(password[:72], bcrypt.gensalt(4)).decode()
@@ -99,8 +99,8 @@ async def test_a_hash_of_another_system_verifies(reactor):
     assert not await passwords.verify(password, await passwords.hash(password), cut=True)
 
 
-async def test_hash_and_verify_agree(reactor):
-    """What was hashed verifies, NUL and the 73rd byte included; anything else does not."""
+async def test_hash_verifies_its_password_only(reactor):
+    """NUL and the 73rd byte count too."""
     passwords = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=2, cost=4)
     for password in (b"12345678", b"nul\0inside!", b"x" * 72, b"x" * 73, "pässwörd ".encode() * 20):
         stored = await passwords.hash(password)
@@ -110,8 +110,8 @@ async def test_hash_and_verify_agree(reactor):
         assert not await passwords.verify(password[:-1], stored)
 
 
-def test_production_hashes_at_cost_12(threads, clock):
-    """The cost is 12 unless a test says otherwise, also for the hash of nobody."""
+def test_default_cost_is_12(threads, clock):
+    """The stand-in hash for unknown players has the same cost."""
     passwords = Passwords(reactor=clock, threads=threads, at_once=1)
     _, results = outcome(passwords.hash(b"12345678"))
     threads.run_one()
@@ -120,8 +120,8 @@ def test_production_hashes_at_cost_12(threads, clock):
 
 
 @pytest.mark.parametrize("stored", [None, bcrypt.hashpw(b"right", bcrypt.gensalt(4)).decode()], ids=["nobody", "ann"])
-def test_one_verification_whoever_it_is(passwords, threads, monkeypatch, stored):
-    """An unknown user costs one bcrypt of the same cost as a known one."""
+def test_unknown_player_costs_one_verification(passwords, threads, monkeypatch, stored):
+    """Known and unknown players cost one bcrypt each, at the same cost."""
     costs = []
     monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: costs.append(hashed[:7]) or False)
     _, results = outcome(passwords.verify(b"wrong", stored))
@@ -129,16 +129,16 @@ def test_one_verification_whoever_it_is(passwords, threads, monkeypatch, stored)
     assert (results, costs, threads.work) == ([False], [b"$2b$04$"], [])
 
 
-def test_nobody_is_never_verified(passwords, threads, monkeypatch):
-    """Even a password that matches the stand-in hash is wrong."""
+def test_unknown_player_is_never_verified(passwords, threads, monkeypatch):
+    """A password that matches the stand-in hash is wrong too."""
     monkeypatch.setattr(bcrypt, "checkpw", lambda password, hashed: True)
     _, results = outcome(passwords.verify(b"any", None))
     threads.run_one()
     assert results == [False]
 
 
-def test_only_so_many_at_once(passwords, threads):
-    """The third job starts when one of the first two is done."""
+def test_jobs_beyond_the_threads_wait(passwords, threads):
+    """The third job starts when one of the first two is done, because there are two threads."""
     pending = [outcome(passwords.hash(b"12345678")) for _ in range(3)]
     assert len(threads.work) == 2
     threads.run_one()
@@ -148,8 +148,8 @@ def test_only_so_many_at_once(passwords, threads):
     assert all(len(results) == 1 for _, results in pending)
 
 
-def test_what_would_wait_too_long_is_declined(passwords, threads):
-    """The queue takes what the measured pace can serve within its bound, and no more."""
+def test_job_that_would_wait_too_long_is_declined(passwords, threads):
+    """The queue takes as much as the measured pace can serve within its bound."""
     pending = [outcome(passwords.hash(b"12345678")) for _ in range(60)]
     declined = [results for _, results in pending if results]
     assert len(declined) == 60 - 2 - int(QUEUE_SECONDS / 0.25 * 2)
@@ -158,8 +158,8 @@ def test_what_would_wait_too_long_is_declined(passwords, threads):
         deferred.addErrback(lambda _: None)
 
 
-def test_who_replaces_a_password_waits_once(passwords, threads):
-    """The current password is verified and the new one hashed in one turn of the queue, however full it is then."""
+def test_replacing_a_password_waits_once(passwords, threads):
+    """The same turn verifies the current password and hashes the new one, even if the queue has filled up."""
     current = outcome(passwords.hash(b"12345678"))[1]
     threads.run_one()
     replacing = outcome(passwords.replace(b"12345678", current[0], b"87654321"))[1]
@@ -174,8 +174,8 @@ def test_who_replaces_a_password_waits_once(passwords, threads):
         deferred.cancel()
 
 
-def test_a_slower_machine_takes_less(passwords, threads, clock):
-    """The bound is in time: where a hash takes longer, fewer may wait."""
+def test_slower_machine_queues_fewer_jobs(passwords, threads, clock):
+    """The bound is a time, so fewer jobs fit where a hash takes longer."""
     for _ in range(40):
         outcome(passwords.hash(b"12345678"))
         clock.advance(1)
@@ -184,8 +184,8 @@ def test_a_slower_machine_takes_less(passwords, threads, clock):
     assert 8 <= sum(not results for _, results in pending) <= 13
 
 
-def test_nobody_waits_longer_than_the_bound(passwords, threads, clock):
-    """Where others take the cores away, those who have waited for so long are declined, and never hashed."""
+def test_job_never_waits_beyond_the_bound(passwords, threads, clock):
+    """If other processes take the cores away, jobs that have waited for so long are declined, and never hashed."""
     pending = [outcome(passwords.hash(b"12345678")) for _ in range(6)]
     clock.advance(QUEUE_SECONDS - 0.1)
     threads.run_one()
@@ -199,8 +199,8 @@ def test_nobody_waits_longer_than_the_bound(passwords, threads, clock):
     assert clock.getDelayedCalls() == []
 
 
-def test_a_job_whose_client_has_gone_is_not_hashed(passwords, threads):
-    """Cancelling a job that waits takes it out of the queue."""
+def test_cancelled_job_leaves_the_queue(passwords, threads):
+    """Its password is never hashed."""
     pending = [outcome(passwords.hash(b"12345678")) for _ in range(4)]
     pending[2][0].cancel()
     assert pending[2][1][0].check(CancelledError)
@@ -210,8 +210,8 @@ def test_a_job_whose_client_has_gone_is_not_hashed(passwords, threads):
     assert [len(results) for _, results in pending] == [1, 1, 1, 1]
 
 
-def test_a_cancelled_job_that_runs_frees_its_place_when_it_ends(passwords, threads):
-    """A thread can't be stopped: its place counts as taken until it is done."""
+def test_cancelled_running_job_keeps_its_place_until_it_ends(passwords, threads):
+    """A thread can't be stopped."""
     first, _, third = (outcome(passwords.hash(b"12345678")) for _ in range(3))
     first[0].cancel()
     assert len(threads.work) == 2
@@ -221,8 +221,8 @@ def test_a_cancelled_job_that_runs_frees_its_place_when_it_ends(passwords, threa
     assert third[1][0].startswith("$2b$")
 
 
-def test_a_failure_after_its_caller_was_cancelled_is_logged(passwords, threads, no_lost_failures):
-    """Nobody waits for it any more, but a hash that bcrypt can't read is something to know of."""
+def test_failure_of_a_cancelled_job_is_logged(passwords, threads, no_lost_failures):
+    """Operators should know of a hash that bcrypt can't read, even if no request waits."""
     verifying, _ = outcome(passwords.verify(b"12345678", "not a hash"))
     verifying.cancel()
     threads.run_one()
@@ -231,8 +231,8 @@ def test_a_failure_after_its_caller_was_cancelled_is_logged(passwords, threads, 
     no_lost_failures.clear()
 
 
-def test_a_malformed_stored_hash_frees_its_place(passwords, threads):
-    """A hash that bcrypt can't read fails that login and nothing else."""
+def test_malformed_stored_hash_fails_only_its_login(passwords, threads):
+    """The job's place becomes free."""
     for _ in range(5):
         _, results = outcome(passwords.verify(b"12345678", "not a hash"))
         threads.run_one()
@@ -242,8 +242,8 @@ def test_a_malformed_stored_hash_frees_its_place(passwords, threads):
     assert results[0].startswith("$2b$")
 
 
-async def test_hashing_threads_are_polite_and_the_reactor_is_not(reactor, monkeypatch):
-    """Hashing lowers the priority of its own thread only."""
+async def test_hashing_lowers_the_priority_of_its_own_thread(reactor, monkeypatch):
+    """The reactor keeps its priority."""
     niceness = []
     monkeypatch.setattr("solisync.access.passwords._thread", threading.local())
     monkeypatch.setattr(bcrypt, "checkpw", lambda *_: niceness.append(own_niceness()))
@@ -257,5 +257,5 @@ async def test_hashing_threads_are_polite_and_the_reactor_is_not(reactor, monkey
 
 
 def own_niceness():
-    """That of the calling thread."""
+    """Return the niceness of the calling thread."""
     return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

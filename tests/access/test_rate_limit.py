@@ -1,4 +1,4 @@
-"""The rate limit: a sliding log in PostgreSQL that every process shares (docs/security.md "Bounds")."""
+"""The rate limit: a sliding log in PostgreSQL, shared by all processes (docs/security.md "Bounds")."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ def started(coroutine):
 
 
 class Counted:
-    """A database that counts what it is asked."""
+    """A database that counts statements."""
 
     def __init__(self, database):
         self._database = database
@@ -45,7 +45,7 @@ def limiter(database):
 
 
 async def wait(limiter, client="a", limit=AUTH):
-    """Seconds that the client is told to wait; 0 when it is admitted."""
+    """Return the seconds that the client must wait, or 0 when it is admitted."""
     try:
         await limiter.admit(limit, client)
     except TooMany as error:
@@ -63,20 +63,20 @@ def rewind(dsn, seconds, bucket="auth:a"):
     )
 
 
-async def test_ten_requests_in_any_sixty_seconds(limiter, database, shared_dsn):
+async def test_client_has_ten_requests_in_any_sixty_seconds(limiter, database, shared_dsn):
     """The eleventh is refused until the first leaves the window, the twelfth until the second does, and so on."""
     for _ in range(10):
         rewind(shared_dsn, 3)
         assert await wait(limiter) == 0
-    fresh = RateLimiter(database=database, reactor=Clock())  # another process
+    fresh = RateLimiter(database=database, reactor=Clock())  # as in another process
     assert await wait(fresh) == 60 - 27
     rewind(shared_dsn, 33)
     fresh = RateLimiter(database=database, reactor=Clock())
     assert [await wait(fresh), await wait(fresh)] == [0, 3]
 
 
-async def test_a_client_that_waits_as_told_is_admitted(limiter, database, shared_dsn):
-    """Retry-After is not a second too short, and not a second too long."""
+async def test_client_that_waits_for_retry_after_is_admitted(limiter, database, shared_dsn):
+    """Retry-After is neither a second too short nor too long."""
     for _ in range(10):
         await wait(limiter)
     seconds = await wait(limiter)
@@ -89,7 +89,7 @@ async def test_a_client_that_waits_as_told_is_admitted(limiter, database, shared
 
 
 async def test_memory_refuses_no_longer_than_the_database(limiter, shared_dsn):
-    """What a process remembers is exact: a client is admitted in the very moment when there is room."""
+    """A process's memory is exact: a client is admitted at the moment when there is room."""
     for _ in range(10):
         await wait(limiter)
     rewind(shared_dsn, 58.5)
@@ -102,7 +102,7 @@ async def test_memory_refuses_no_longer_than_the_database(limiter, shared_dsn):
 
 
 async def test_refused_requests_do_not_count(limiter, database, shared_dsn):
-    """However often a client is refused, by however many processes, it waits no longer for that."""
+    """Refusals by any number of processes don't extend the wait."""
     for _ in range(10):
         await wait(limiter)
     before = run_sql(shared_dsn, "SELECT hits FROM rate_limits")
@@ -111,8 +111,8 @@ async def test_refused_requests_do_not_count(limiter, database, shared_dsn):
     assert run_sql(shared_dsn, "SELECT hits FROM rate_limits") == before
 
 
-async def test_a_refused_client_costs_no_statement(limiter, database):
-    """After the first refusal a process answers from memory until there is room again."""
+async def test_refused_client_costs_no_statement(limiter, database):
+    """After the first refusal, a process answers from memory until there is room."""
     for _ in range(11):
         await wait(limiter)
     asked = database.asked
@@ -122,7 +122,7 @@ async def test_a_refused_client_costs_no_statement(limiter, database):
 
 
 async def test_memory_is_bounded(limiter, database, monkeypatch):
-    """At most REMEMBERED clients are remembered; one that was forgotten is refused by the database."""
+    """A process remembers at most REMEMBERED clients. The database refuses a forgotten client."""
     monkeypatch.setattr(rate_limit, "REMEMBERED", 3)
     none = Limit("none", most=1, seconds=60)
     for client in range(5):
@@ -133,22 +133,22 @@ async def test_memory_is_bounded(limiter, database, monkeypatch):
     assert database.asked == asked + 1
 
 
-async def test_thirty_at_once_admit_ten(database):
-    """A new client's simultaneous requests through two processes: exactly ten are admitted."""
+async def test_simultaneous_requests_are_counted_exactly(database):
+    """A new client sends thirty requests through two processes; ten are admitted."""
     limiters = [RateLimiter(database=database, reactor=Clock()) for _ in range(2)]
     answers = await gatherResults([started(wait(limiters[n % 2])) for n in range(30)])
     assert Counter(answers) == {0: 10, 60: 20}
 
 
 async def test_clients_and_limits_are_separate(limiter):
-    """One client's requests, or those against another limit, take nothing from the next."""
+    """Requests of other clients, or against other limits, don't count."""
     for client in ("a", "b"):
         assert [bool(await wait(limiter, client)) for _ in range(11)] == [False] * 10 + [True]
     assert await wait(limiter, "a", Limit("other", most=5, seconds=60)) == 0
 
 
-async def test_a_clock_that_was_set_back_shuts_nobody_out(limiter, shared_dsn):
-    """Requests logged in what is now the future are forgotten, not waited for."""
+async def test_requests_from_the_future_are_forgotten(limiter, shared_dsn):
+    """A clock that was set back would refuse clients otherwise."""
     for _ in range(10):
         await wait(limiter)
     rewind(shared_dsn, -3600)
@@ -156,15 +156,15 @@ async def test_a_clock_that_was_set_back_shuts_nobody_out(limiter, shared_dsn):
 
 
 @pytest.mark.parametrize("most", [4, 10])
-async def test_a_limit_that_changes_applies_at_once(limiter, database, most):
-    """During an upgrade two builds may share a bucket with different limits; each keeps its own."""
+async def test_changed_limit_applies_immediately(limiter, database, most):
+    """During an upgrade two builds share a bucket with different limits; each build applies its own."""
     for _ in range(5):
         await wait(limiter, limit=Limit("auth", most=5, seconds=60))
     assert bool(await wait(limiter, limit=Limit("auth", most=most, seconds=60))) is (most == 4)
 
 
-async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
-    """Housekeeping deletes buckets that no longer refuse anybody, in batches, and no others."""
+async def test_buckets_that_refuse_no_client_are_pruned(limiter, database, shared_dsn, reactor):
+    """Housekeeping deletes them in batches, and no others."""
     run_sql(
         shared_dsn,
         "INSERT INTO rate_limits SELECT 'auth:' || n, ARRAY[now() - interval '61 s'], true"
@@ -176,8 +176,8 @@ async def test_old_buckets_are_pruned(limiter, database, shared_dsn, reactor):
     assert run_sql(shared_dsn, "SELECT bucket FROM rate_limits") == [("auth:a",)]
 
 
-async def test_the_limit_holds_across_processes_before_the_body_is_read(reactor, shared_dsn, server):
-    """Eleven empty requests of one client, turn by turn to two services and three routes: ten 400, then a 429."""
+async def test_limit_is_shared_and_checked_before_the_body(reactor, shared_dsn, server):
+    """A client sends eleven empty requests alternately to two services and three routes: ten get 400, then one 429."""
     other = await start(reactor, shared_dsn)
     address, neighbour = new_address(), new_address()
     routes = ["register", "login", "refresh"]
@@ -195,8 +195,8 @@ async def test_the_limit_holds_across_processes_before_the_body_is_read(reactor,
     await gatherResults([other.service.stopService(), third.service.stopService()])
 
 
-async def test_the_limit_of_the_settings_counts(reactor, shared_dsn):
-    """SOLISYNC_AUTH_LIMIT replaces the limit on register, login and refresh, and no other."""
+async def test_limit_of_the_settings_applies(reactor, shared_dsn):
+    """SOLISYNC_AUTH_LIMIT changes the limit of register, login and refresh only."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_AUTH_LIMIT": "2/3600"})
     address = new_address()
@@ -212,7 +212,7 @@ async def test_the_limit_of_the_settings_counts(reactor, shared_dsn):
 
 
 async def test_buckets_are_kept_for_the_window_of_their_limit(database, shared_dsn, reactor):
-    """One of a minute goes while one of ten minutes stays; what no limit of this version counts stays as long."""
+    """A bucket of a minute goes before one of ten minutes. Unknown buckets are kept for the longest window."""
     run_sql(
         shared_dsn,
         "INSERT INTO rate_limits SELECT name || ':' || seconds, ARRAY[now() - make_interval(secs => seconds)], true"
@@ -220,12 +220,11 @@ async def test_buckets_are_kept_for_the_window_of_their_limit(database, shared_d
     )
     await make_housekeeping(database, reactor).prune()
     kept = {bucket for (bucket,) in run_sql(shared_dsn, "SELECT bucket FROM rate_limits")}
-    unknown = {f"later:{age}" for age in (59, 61, 599, 601)}  # kept for an hour, the longest window of any limit
+    unknown = {f"later:{age}" for age in (59, 61, 599, 601)}  # kept for an hour, the longest window of all limits
     assert kept == {"auth:59"} | {f"admin_acts:{age}" for age in (59, 61, 599)} | unknown
 
 
-async def test_buckets_are_kept_for_the_longest_window(limiter, database, shared_dsn, reactor):
-    """Housekeeping forgets no request that the limit of the settings still counts."""
+async def test_buckets_are_kept_while_the_limit_of_the_settings_counts_them(limiter, database, shared_dsn, reactor):
     long = Limit("auth", most=1, seconds=3600)
     assert await wait(limiter, limit=long) == 0
     rewind(shared_dsn, 3500)

@@ -36,21 +36,21 @@ def claims_of(token):
     return jwt.decode(token, SECRET, ["HS256"], options={"verify_exp": False})
 
 
-def test_an_access_token_has_these_claims_and_no_others():
-    """sub, exp 24 hours ahead, kind access."""
+def test_access_token_has_exactly_these_claims():
+    """The claims are sub, exp 24 hours ahead, and kind access."""
     exp = int(NOW.timestamp()) + 86_400
     assert claims_of(access_token(USER, NOW, SECRET)) == {"sub": USER, "exp": exp, "kind": "access"}
 
 
-def test_a_refresh_token_has_these_claims_and_no_others():
-    """sub, exp 30 days ahead, kind refresh, jti; its row expires in the same second."""
+def test_refresh_token_has_exactly_these_claims():
+    """The claims are sub, exp 30 days ahead, kind refresh, and jti. Its row expires in the same second."""
     exp = int(NOW.timestamp()) + 30 * 86_400
     assert claims_of(refresh_token(USER, JTI, NOW, SECRET)) == {"sub": USER, "exp": exp, "kind": "refresh", "jti": JTI}
     assert refresh_expiry(NOW).timestamp() == exp
 
 
-def test_a_pair_and_its_record_agree():
-    """What is issued together has one user, the id of its record, and the expiry that storing the record has chosen."""
+def test_pair_and_its_record_agree():
+    """Both tokens have one user, the id of the record, and the expiry that storing the record has chosen."""
     issuer = Tokens(SECRET, new_id=lambda: JTI)
     record = issuer.record(NOW, "a game")
     pair = issuer.pair(USER, record, record.access_expiry - 7)
@@ -60,8 +60,8 @@ def test_a_pair_and_its_record_agree():
     assert record == (RefreshRecord(JTI, refresh_expiry(NOW), int(NOW.timestamp()) + 86_400, "a game"))
 
 
-def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
-    """There is no leeway, in either direction."""
+def test_token_is_valid_until_the_instant_before_its_expiry():
+    """The check has no leeway in either direction."""
     token = access_token(USER, NOW, SECRET)
     expiry = NOW.replace(microsecond=0) + timedelta(hours=24)
     assert tokens.read_access(token, expiry - timedelta(microseconds=1)) == (USER, expiry.timestamp())
@@ -70,7 +70,7 @@ def test_a_token_is_valid_until_its_last_instant_and_not_at_its_expiry():
 
 
 def spellings(token):
-    """Other texts that Python's base64 decodes to the same signature: padded, spaced, and with other last bits."""
+    """Return other texts of the signature for Python's base64: padded, spaced, and with other last bits."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     last = alphabet.index(token[-1])
     yield from (token + "=" * length for length in (1, 2, 3, 4, 1_000))
@@ -83,8 +83,8 @@ def spellings(token):
 
 
 @given(st.uuids(version=4).map(str))
-def test_a_token_has_one_spelling(user_id):
-    """Both kinds are accepted only as they were issued, so that no other spelling can fill the memory."""
+def test_token_has_one_spelling(user_id):
+    """Other spellings of a signature are refused, so that they can't fill the memory."""
     ours = Tokens(SECRET)
     access, refresh = access_token(user_id, NOW, SECRET), refresh_token(user_id, JTI, NOW, SECRET)
     assert ours.read_access(access, NOW).user_id == user_id
@@ -98,7 +98,7 @@ def test_a_token_has_one_spelling(user_id):
     assert ours._read_access.cache_info().currsize == 1
 
 
-def test_each_kind_is_accepted_only_where_it_belongs():
+def test_each_kind_of_token_has_its_own_use():
     """A refresh token opens no route, and an access token refreshes nothing."""
     with pytest.raises(Unauthorized):
         tokens.read_access(refresh_token(USER, JTI, NOW, SECRET), NOW)
@@ -141,14 +141,13 @@ GOOD = {"sub": USER, "exp": EXP, "kind": "access"}
         pytest.param(signed(GOOD | {"kind": ["access"]}), id="kind is a list"),
     ],
 )
-def test_anything_but_a_valid_access_token_is_refused(token):
-    """Whatever is wrong with a token, the answer is the same."""
+def test_invalid_access_tokens_get_the_same_error(token):
     with pytest.raises(Unauthorized):
         tokens.read_access(token, NOW)
 
 
 @pytest.mark.parametrize("jti", [None, "", "x", 5, ["a"]])
-def test_a_refresh_token_without_a_proper_jti_is_refused(jti):
+def test_refresh_token_without_a_valid_jti_is_refused(jti):
     """Tokens from before rotation had no jti."""
     claims = {"sub": USER, "exp": EXP, "kind": "refresh"} | ({} if jti is None else {"jti": jti})
     with pytest.raises(Unauthorized):
@@ -156,13 +155,12 @@ def test_a_refresh_token_without_a_proper_jti_is_refused(jti):
 
 
 def signed_any(claims):
-    """Sign claims that PyJWT itself would refuse to."""
+    """Sign claims that PyJWT itself refuses to sign."""
     return jwt.api_jws.encode(json.dumps(claims).encode(), SECRET, "HS256")
 
 
 @given(texts(max_size=300))
-def test_no_text_is_worse_than_refused(text):
-    """Reading a token raises Unauthorized or nothing."""
+def test_any_text_is_read_or_raises_unauthorized(text):
     with pytest.raises(Unauthorized):
         tokens.read_access(text, NOW)
 
@@ -173,8 +171,8 @@ def test_no_text_is_worse_than_refused(text):
         st.none() | st.booleans() | st.integers() | st.floats() | texts() | st.lists(st.integers(), max_size=2),
     )
 )
-def test_no_signed_claims_are_worse_than_refused(claims):
-    """Not even our own signature lets odd claims raise anything else."""
+def test_any_signed_claims_are_read_or_raise_unauthorized(claims):
+    """A valid signature doesn't make odd claims raise another error."""
     with pytest.raises(Unauthorized):
         tokens.read_access(signed_any(claims), NOW)
 
@@ -184,7 +182,7 @@ def part(content):
 
 
 def put_together(header, payload, secret):
-    """A token of any header and any payload, signed with HMAC-SHA256, whatever the header says."""
+    """Return a token of any header and payload, signed with HMAC-SHA256 whatever the header is."""
     signed = f"{header}.{payload}"
     return f"{signed}.{part(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
@@ -254,7 +252,7 @@ FORGED = st.builds(lambda token, at, text: token[:at] + text + token[at + 1 :], 
 
 
 class WithoutShortWay(Tokens):
-    """Tokens that PyJWT reads, all of them."""
+    """A token issuer that reads all tokens with PyJWT."""
 
     def _issued(self, token):
         return None
@@ -273,8 +271,8 @@ def outcome(read, token):
 @example(put_together(OUR_HEADER, part(json.dumps(GOOD | {"kind": "refresh", "jti": JTI}).encode()), b"p" * 32))
 @example(put_together(OUR_HEADER, part(json.dumps(GOOD | {"x": float("nan")}).encode()), SECRET))
 @example(f"{OUR_HEADER}.{part(json.dumps(GOOD).encode())}.{'A' * 43}")
-def test_our_own_header_is_a_shorter_way_to_the_same_answer(token):
-    """Whatever a token says and whoever has signed it, it is read as PyJWT reads it, or refused as PyJWT refuses it."""
+def test_fast_path_reads_tokens_as_pyjwt_does(token):
+    """Any header, claims and signature are read or refused as by PyJWT."""
     both = {"secret": SECRET, "previous": b"p" * 32}
     ours, reference = Tokens(**both), WithoutShortWay(**both)
     assert outcome(ours.read_access, token) == outcome(reference.read_access, token)
@@ -282,21 +280,20 @@ def test_our_own_header_is_a_shorter_way_to_the_same_answer(token):
 
 
 @given(st.uuids(), st.uuids(), st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))
-def test_what_is_issued_is_what_pyjwt_issues(user_id, jti, now):
-    """To the byte, so that tokens of all versions begin alike."""
+def test_issued_token_equals_the_one_of_pyjwt(user_id, jti, now):
+    """Tokens of all versions must begin alike."""
     access, refresh = access_token(str(user_id), now, SECRET), refresh_token(str(user_id), str(jti), now, SECRET)
     assert access == signed({"sub": str(user_id), "exp": int(now.timestamp()) + 86_400, "kind": "access"})
     exp = int(now.timestamp()) + 30 * 86_400
     assert refresh == signed({"sub": str(user_id), "exp": exp, "kind": "refresh", "jti": str(jti)})
 
 
-def test_the_secret_shows_in_no_repr():
-    """A token issuer doesn't tell its secret."""
+def test_secret_is_in_no_repr():
     assert "s" * 32 not in repr(tokens) + repr(vars(tokens).keys())
 
 
-def test_a_previous_secret_verifies_and_never_signs():
-    """Tokens of the previous secret are accepted beside the current ones, and all new ones have the current one."""
+def test_previous_secret_verifies_and_never_signs():
+    """Tokens of both secrets are accepted; new tokens are signed with the current one."""
     both = Tokens(SECRET, previous=b"p" * 32)
     assert both.read_access(access_token(USER, NOW, b"p" * 32), NOW).user_id == USER
     assert both.read_refresh(refresh_token(USER, JTI, NOW, b"p" * 32), NOW).jti == JTI
@@ -309,8 +306,8 @@ def test_a_previous_secret_verifies_and_never_signs():
         both.read_access(access_token(USER, NOW, b"x" * 32), NOW)
 
 
-async def test_a_secret_is_changed_without_logging_anybody_out(reactor, shared_dsn):
-    """Who logged in under the old secret goes on under the new one, and needs the old one no more after a refresh."""
+async def test_secret_can_be_changed_without_ending_sessions(reactor, shared_dsn):
+    """A session from before the change continues, and needs only the new secret after a refresh."""
     old = await start(reactor, shared_dsn, settings={"JWT_SECRET": PREVIOUS_SECRET})
     changing = await start(reactor, shared_dsn, settings={"JWT_SECRET_PREVIOUS": PREVIOUS_SECRET})
     new = await start(reactor, shared_dsn)

@@ -1,4 +1,4 @@
-"""Acts are tested on the database of the shared service."""
+"""Fixtures for acts on the database of the shared service."""
 
 import pytest
 from twisted.logger import globalLogPublisher
@@ -11,13 +11,13 @@ from solisync.storage.acts import Actor
 
 @pytest.fixture
 def database(server, open_database):
-    """A pool of four connections, on which nothing is prepared, as in commands."""
+    """A pool of four connections without prepared statements, as in commands."""
     return open_database(size=4, statements=())
 
 
 @pytest.fixture
 def acting(database):
-    """Acts of somebody with a shell."""
+    """Acts of an operator with a shell."""
     return Acting(
         database=database,
         publish=command_notices(database),
@@ -28,7 +28,7 @@ def acting(database):
 
 @pytest.fixture
 def audited():
-    """The events of the audit trail, as they are logged."""
+    """Collect the events of the audit trail as they are logged."""
     events = []
 
     def observe(event):
@@ -42,7 +42,7 @@ def audited():
 
 @pytest.fixture
 def recorded(server):
-    """The record, oldest first, without times."""
+    """Return the record of acts, oldest first, without times."""
 
     def recorded(columns="actor_kind, actor, act, target, reason, note, before, after"):
         joined = "admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id"

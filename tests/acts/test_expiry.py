@@ -1,4 +1,4 @@
-"""Suspensions that are over, and cutoffs that no token is below: what housekeeping does about them."""
+"""Ended suspensions and old cutoffs, as housekeeping treats them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ from tests.harness.housekeeping import make_housekeeping
 
 @pytest.fixture
 def in_service(server, open_database):
-    """A connection as those of the service are: every statement that it runs is prepared."""
+    """A connection like the service's: every statement that it runs is prepared."""
     return open_database()
 
 
@@ -24,7 +24,7 @@ def rounds(in_service, reactor):
 
 
 async def over(server, acting, *names):
-    """Players of these names whose suspension is over, all with visible entries; their ids."""
+    """Suspend players of these names with visible entries until a past time; return their ids."""
     ids = []
     for name in names:
         client = await server.player(name)
@@ -35,8 +35,11 @@ async def over(server, acting, *names):
     return ids
 
 
-async def test_a_suspension_ends_by_itself(server, acting, recorded, in_service, reactor):
-    """Once its end has come, as an act of the service, which it tells; what was visible is so again; others last."""
+async def test_suspension_ends_at_its_time(server, acting, recorded, in_service, reactor):
+    """The service ends it as an act, and notifies processes.
+
+    What was visible is visible again; later suspensions continue.
+    """
     (ended,) = await over(server, acting, "over")
     later = datetime.now(UTC) + timedelta(hours=1)
     for name, until in {"longer": later, "open": None}.items():
@@ -52,14 +55,14 @@ async def test_a_suspension_ends_by_itself(server, acting, recorded, in_service,
     assert told == [BoardsChanged()]
 
 
-async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rounds):
-    """One suspension that can't be ended, and one table that can't be pruned: the rest is done, and the log says so."""
+async def test_failure_does_not_stop_the_rest_of_housekeeping(server, acting, rounds):
+    """A suspension that can't be ended and a table that can't be pruned are logged; everything else is done."""
     stuck, _ = await over(server, acting, "stuck", "over")
     server.sql(
         "CREATE FUNCTION pg_temp_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
         f"CREATE TRIGGER stuck BEFORE DELETE ON suspensions FOR EACH ROW WHEN (OLD.user_id = '{stuck}')"
         " EXECUTE FUNCTION pg_temp_fail()"
-    )  # each lock in a transaction of its own
+    )  # each lock in a separate transaction
     server.sql("CREATE TRIGGER stuck BEFORE DELETE ON refresh_tokens FOR EACH ROW EXECUTE FUNCTION pg_temp_fail()")
     await server.player("gone")
     server.sql("UPDATE refresh_tokens SET expires_at = now() - interval '1 day'")
@@ -79,16 +82,16 @@ async def test_what_fails_keeps_nothing_else_from_being_done(server, acting, rou
     ]
 
 
-async def test_an_end_that_was_put_off_meanwhile_is_not_taken(server, acting, recorded):
-    """What decides is the suspension as it is when the act is done."""
+async def test_postponed_end_keeps_the_suspension(server, acting, recorded):
+    """The suspension is read again when the act runs."""
     me = await (await server.player("ann")).me()
     await acting.perform(players.suspend, me.id, until=datetime.now(UTC) + timedelta(hours=1))
     assert not (await acting.perform(players.unsuspend, me.id, only_ended=True)).changed
     assert server.sql("SELECT count(*) FROM suspensions") == [(1,)]
 
 
-async def test_old_cutoffs_are_forgotten(server, acting, rounds):
-    """An hour after the last token has expired that they refuse; not before."""
+async def test_old_cutoffs_are_deleted(server, acting, rounds):
+    """A cutoff is kept until an hour after the last token that it refuses has expired."""
     client = await server.player("ann")
     me = await client.me()
     await acting.perform(players.end_sessions, me.id, access=True)

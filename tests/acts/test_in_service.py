@@ -1,4 +1,4 @@
-"""Acts over the connections of the service: every statement of an act is prepared there (solisync.storage)."""
+"""Acts on connections of the service, where every statement is prepared (solisync.storage)."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from solisync.storage.acts import Actor
 from tests.harness.footprint import search
 from tests.harness.payloads import IMAGES, replay
 
-# Each act with all that can be given to it, in an order in which each changes something, and what it tells.
+# Each act with all its arguments and its notices, in an order in which each act changes something.
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 EACH = (
     (profiles.name, {"display_name": "Anna"}, "board"),
@@ -36,7 +36,7 @@ EACH = (
     (players.delete, {}, "board, ended"),
 )
 
-REPEATED = {players.link, players.delete, replays.check, replays.delete}  # change something each time, or find nothing
+REPEATED = {players.link, players.delete, replays.check, replays.delete}  # these change something again, or fail
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def acting(server, open_database, told):
     return Acting(database=open_database(), publish=publish, by=Actor("admin", "annie"))
 
 
-async def test_the_service_performs_every_act_once(server, acting, told):
-    """Each changes something and notifies the processes; a repetition does neither, and leaves no record.
+async def test_service_performs_every_act_once(server, acting, told):
+    """Each act changes something and notifies the processes.
 
-    No record names a deleted player.
+    A repetition does neither, and leaves no record. No record names a deleted player.
     """
     assert {act for act, *_ in EACH} == {*ACTS}
     client = await server.player("ann")
@@ -83,8 +83,8 @@ async def test_the_service_performs_every_act_once(server, acting, told):
 
 @pytest.mark.parametrize("target", [UNKNOWN, "nonsense"])
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.name)
-async def test_an_act_without_target_is_not_found(server, acting, act, target):
-    """No player or replay has this id: the act fails, whatever is given to it, and leaves no record."""
+async def test_act_without_a_target_is_not_found(server, acting, act, target):
+    """The act fails with any arguments, and leaves no record."""
     given = next(given for each, given, _ in EACH if each is act)
     with pytest.raises(NotFound) as error:
         await acting.perform(act, target, **given)

@@ -1,4 +1,4 @@
-"""Acts and the ways to a new password: docs/administration.md "Players"."""
+"""Acts, recovery codes and reset links: docs/administration.md "Players"."""
 
 from datetime import timedelta
 
@@ -7,8 +7,8 @@ from solisync.rules.recovery import CODES
 from tests.harness.constants import PASSWORD
 
 
-async def test_suspending_takes_the_link_and_keeps_the_codes(server, acting):
-    """So that what was made before the suspension leads nobody in after it, but the player's own codes."""
+async def test_suspension_deletes_the_link_and_keeps_the_codes(server, acting):
+    """After the suspension, only the player's own codes may give access."""
     client = await server.player("ann")
     user_id = (await client.me()).id
     await client.make_recovery_codes(PASSWORD)

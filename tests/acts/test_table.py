@@ -1,4 +1,4 @@
-"""The table of acts, and the page that explains it."""
+"""The table of acts, and the page that explains acts."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "moderation.md").read_text("utf-8")
 
 
 def performed(*modules):
-    """The names of the acts that these modules mention, as in `players.lock`; `perform_rename` mentions `rename`."""
+    """Return the names of the acts in these modules, as in `players.lock`; `perform_rename` gives `rename`."""
     found = set()
     for module in modules:
         for node in ast.walk(ast.parse(getsource(module))):
@@ -25,24 +25,24 @@ def performed(*modules):
     return found
 
 
-def test_the_page_names_each_act():
-    """docs/moderation.md lists the names that acts have in the record, each once."""
+def test_page_lists_each_act_once():
+    """docs/moderation.md has the names under which acts are recorded."""
     listed = re.search(r"^The acts are (.*?)\.$", PAGE, re.M | re.S)[1]
     assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(act.name for act in ACTS)
 
 
-def test_each_act_has_its_own_name():
-    """Names find acts in the record."""
+def test_acts_have_different_names():
+    """The record finds acts by name."""
     assert len({act.name for act in ACTS}) == len(ACTS) > 10
 
 
-def test_each_act_has_a_command():
+def test_every_act_has_a_command():
     """A command with the options --reason and --note performs it."""
     assert performed(users, sessions, profiles, replays) == {act.name for act in ACTS}
     assert sum(command.acts for command in COMMANDS) >= len(ACTS)
 
 
-def test_each_act_has_a_route():
+def test_every_act_has_a_route():
     """Handlers of the console perform all acts, and each handler has a route."""
     assert performed(acts) == {act.name for act in ACTS}
     handlers = [

@@ -1,4 +1,4 @@
-"""The bus: what one process commits, the streams of another hear of; and what they miss, they are told."""
+"""The bus: a process notifies the others of its commits, and streams make up for lost notices."""
 
 import json
 from dataclasses import replace
@@ -46,16 +46,16 @@ CUT_OFF = """
 """
 
 
-def test_notices_come_back_as_they_were():
-    """Every kind, in one message with its number."""
+def test_notices_are_decoded_as_they_were():
+    """One message has all kinds of notices, and its number."""
     (text,) = encode_messages("a", 7, map(encode_notice, NOTICES))
     message = decode_message(text)
     assert (message.sender, message.number) == ("a", 7)
     assert [*decode_notices(message)] == NOTICES
 
 
-def test_a_message_fits_into_a_notification():
-    """What is longer becomes several, with numbers that follow one another."""
+def test_long_message_is_split_to_fit_notifications():
+    """The parts have consecutive numbers."""
     texts = encode_messages("a", 1, [encode_notice(notice) for notice in NOTICES * 100])
     assert all(len(text.encode()) <= MESSAGE_BYTES for text in texts)
     messages = [decode_message(text) for text in texts]
@@ -63,16 +63,16 @@ def test_a_message_fits_into_a_notification():
     assert sum(len([*decode_notices(message)]) for message in messages) == 800
 
 
-def test_what_is_not_known_is_skipped():
-    """Kinds of a newer version, and messages of another one."""
+def test_unknown_notices_and_messages_are_skipped():
+    """A newer version may send notices of new kinds, and messages in a new format."""
     message = decode_message('[1,"a",1,[["future",1],["sessions",null],["progress","short","0",null,"more"],[],7]]')
     assert [*decode_notices(message)] == [SessionsEnded(None)]
     for text in ('[2,"a",1,[]]', "[]", "{}", "text", ""):
         assert decode_message(text) is None
 
 
-async def test_another_node_hears(nodes, listen):
-    """A push on one node is told to a stream on the other; so are the end of a session, and of an account."""
+async def test_notice_reaches_the_streams_of_another_node(nodes, listen):
+    """A stream gets the event of a push on the other node, and ends with its session or its account."""
     here, there = nodes
     ann = await here.player()
     stream = await listen(there, ann)
@@ -88,8 +88,8 @@ async def test_another_node_hears(nodes, listen):
     assert await stream.ended() == "account_deleted"
 
 
-async def test_what_was_missed_is_told(server, reactor, listen):
-    """A process whose listening ended compares its streams with the database, and says `hello` again."""
+async def test_stream_gets_progress_that_its_process_missed(server, reactor, listen):
+    """A process whose connection was cut compares its streams with the database, and sends `hello` again."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -111,8 +111,8 @@ async def test_what_was_missed_is_told(server, reactor, listen):
         await elsewhere.service.stopService()
 
 
-async def test_a_process_that_is_alone_sends_nothing(server, reactor, listen, monkeypatch):
-    """Its streams hear it all the same; who comes later sees by the number of the next echo that there was more."""
+async def test_lone_process_sends_no_message(server, reactor, listen, monkeypatch):
+    """Its own streams get the event. The next echo's number shows a later process that there were notices."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -126,8 +126,8 @@ async def test_a_process_that_is_alone_sends_nothing(server, reactor, listen, mo
     assert bus._number > number
 
 
-async def test_a_stop_sends_what_waits(server, reactor, listen):
-    """What a process commits in its last moment is heard by the others."""
+async def test_stopping_process_sends_waiting_notices(server, reactor, listen):
+    """Other processes receive the notices of its last commits."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -141,8 +141,8 @@ async def test_a_stop_sends_what_waits(server, reactor, listen):
     assert await stream.next() == ("progress", stream.events[-1][1])
 
 
-async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, monkeypatch):
-    """Behind a pooler that shares connections, the bus sends its messages and never hears them."""
+async def test_bus_that_does_not_listen_remembers_no_sending_times(server, reactor, monkeypatch):
+    """Behind a pooler that shares connections, the bus sends messages but receives none."""
     identify = opening._identify
     monkeypatch.setattr(opening, "_identify", lambda *arguments: replace(identify(*arguments), pooled=True))
     running = await start(reactor, server.dsn, settings={"SOLISYNC_PREPARED_STATEMENTS": "off"})
@@ -157,8 +157,8 @@ async def test_a_bus_that_does_not_listen_remembers_nothing(server, reactor, mon
         await running.service.stopService()
 
 
-async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
-    """A message that did not arrive, one of another program, a notice of another version: counted, and logged once."""
+async def test_faults_are_counted_and_logged_once(server, reactor):
+    """Faults are a lost message, a message of another program, and a notice of another version."""
     bus = server.service.parts.bus
     await until(reactor, lambda: bus.hears)
     bus._errors._logged_at.clear()
@@ -174,8 +174,8 @@ async def test_what_goes_wrong_is_counted_and_logged(server, reactor):
     assert len(texts) == 2
 
 
-async def test_a_gap_is_noticed(server, reactor, listen):
-    """A number that is left out means that something was lost: streams that lack a revision get `hello`."""
+async def test_gap_between_numbers_is_noticed(server, reactor, listen):
+    """A message was lost, so streams without the latest revision get `hello`."""
     ann = await server.player()
     await won(ann)
     stream = await listen(server, ann)
@@ -190,8 +190,8 @@ async def test_a_gap_is_noticed(server, reactor, listen):
     assert data["revision"] != first["revision"]
 
 
-async def test_a_bus_that_is_away_delays_no_push(server, reactor, listen):
-    """What can't be sent within two seconds is dropped and counted; streams of the process hear of it all the same."""
+async def test_broken_bus_delays_no_push(server, reactor, listen):
+    """Notices that can't be sent within two seconds are dropped and counted. The process's own streams get them."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -208,8 +208,8 @@ async def test_a_bus_that_is_away_delays_no_push(server, reactor, listen):
     await until(reactor, lambda: bus.hears)
 
 
-async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
-    """What it has committed is so all the same; what it has begun to tell is told before its database closes."""
+async def test_command_warns_when_it_can_not_send_notices(reactor, shared_dsn):
+    """Its changes are committed all the same. It sends its notices before its database closes."""
     database = Database(reactor=reactor, size=1, statements=())
     database.open(shared_dsn)
     await database.run(schema.number)
@@ -221,14 +221,14 @@ async def test_a_command_that_can_not_tell_says_so(reactor, shared_dsn):
     assert [event["log_level"].name for event in logged] == ["warn"]
 
 
-async def test_a_batch_that_fails_once_the_connection_was_made_again_is_dropped(server, reactor, monkeypatch):
-    """It is forgotten by then, which is no error; later ones are sent."""
+async def test_failed_batch_is_dropped_after_a_reconnection(server, reactor, monkeypatch):
+    """The bus has forgotten the batch by then, which isn't an error. Later batches are sent."""
     bus = server.service.parts.bus
     failures = bus._metrics.live_faults.labels("dropped")._value.get
     before = failures()
 
     async def send(messages, seconds):
-        bus._sent_at.clear()  # as when the connection is made again
+        bus._sent_at.clear()  # as after a reconnection
         raise ConnectionLost("gone")
 
     await until(reactor, lambda: bus.hears)

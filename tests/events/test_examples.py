@@ -1,4 +1,4 @@
-"""The clients that docs/live.md shows hear what they are to hear, and stop when they are to stop."""
+"""The clients that docs/live.md shows receive their events, and stop at final reasons."""
 
 import re
 import subprocess
@@ -14,13 +14,13 @@ PAGE = (ROOT / "docs" / "live.md").read_text("utf-8")
 
 
 def example(language):
-    """The code in this language."""
+    """Return the code in this language."""
     (code,) = re.findall(rf"```{language}\n(.+?)```", PAGE, re.S)
     return code
 
 
-async def test_the_example_in_python(server, reactor):
-    """It tells each revision, opens its stream again, and returns the reason of an end that is final."""
+async def test_python_example_works(server, reactor):
+    """The example reports each revision, opens its stream again, and returns the reason of a final end."""
     ann = await server.player()
     program, revisions = {}, []
     exec(example("python"), program)
@@ -38,8 +38,8 @@ async def test_the_example_in_python(server, reactor):
 
 
 @pytest.mark.needs("node")
-async def test_the_example_in_javascript(server, reactor):
-    """Likewise."""
+async def test_javascript_example_works(server, reactor):
+    """The example reports each revision, and returns the reason of a final end."""
     ann = await server.player()
     code = example("javascript").replace('"/api/events"', f'"{server.url}/api/events"')
     program = f"{code}\nlisten(() => '{ann.tokens.access_token}', console.log).then(console.log)"

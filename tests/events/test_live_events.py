@@ -16,8 +16,8 @@ GAME = (
 )
 
 
-async def test_a_stream_begins_with_the_present_revision(server, listen):
-    """`hello` comes first, after `retry`; its revision is the entity tag of pull, null before the first push."""
+async def test_stream_begins_with_the_present_revision(server, listen):
+    """`hello` follows `retry`. Its revision is the entity tag of pull, or null before the first push."""
     ann = await server.player()
     stream = await listen(server, ann)
     name, data = await stream.next()
@@ -31,8 +31,8 @@ async def test_a_stream_begins_with_the_present_revision(server, listen):
     assert re.fullmatch("[0-9a-f]{32}", data["revision"])
 
 
-async def test_the_head_of_a_stream(server, listen):
-    """It is chunked, kept by nobody, buffered by no proxy, and the last answer of its connection."""
+async def test_stream_has_headers_for_caches_and_proxies(server, listen):
+    """The stream is chunked, uncached and unbuffered, and the last answer of its connection."""
     stream = await listen(server, await server.player(), headers=["Accept-Encoding: gzip"])
     assert stream.status == 200
     wanted = {
@@ -46,8 +46,11 @@ async def test_the_head_of_a_stream(server, listen):
     assert not {"content-encoding", "content-length"} & stream.headers.keys()
 
 
-async def test_a_push_is_told_with_its_revision(server, listen):
-    """Each stream of the player hears of it, `own` in the session that pushed alone; pull has that revision as ETag."""
+async def test_push_sends_its_revision(server, listen):
+    """Each stream of the player gets an event, with `own` in the session that pushed.
+
+    Pull has the revision as its ETag.
+    """
     ann = await server.player()
     other = server.client()
     await other.login("ann", PASSWORD)
@@ -63,8 +66,8 @@ async def test_a_push_is_told_with_its_revision(server, listen):
     assert answer.headers["etag"] == f'W/"{mine["revision"]}"'
 
 
-async def test_a_push_of_nothing_new_is_no_event(server, listen):
-    """Two devices that push after each event fall silent after one push each."""
+async def test_push_of_known_progress_sends_no_event(server, listen):
+    """Two devices that push after each event stop after one push each."""
     ann = await server.player()
     other = server.client()
     await other.login("ann", PASSWORD)
@@ -81,8 +84,7 @@ async def test_a_push_of_nothing_new_is_no_event(server, listen):
     assert [len(stream.events) for stream in streams] == [3, 3]
 
 
-async def test_other_players_hear_nothing(server, listen):
-    """A push is told to the streams of its player alone."""
+async def test_push_sends_no_event_to_other_players(server, listen):
     ann, bob = await server.player(), await server.player("bob")
     stream = await listen(server, bob)
     await won(ann)
@@ -91,8 +93,8 @@ async def test_other_players_hear_nothing(server, listen):
     assert len(stream.events) == 2
 
 
-async def test_who_may_not_listen(server, listen):
-    """No token, one that names no live session, an account that is gone."""
+async def test_stream_needs_the_token_of_a_live_session(server, listen):
+    """A missing token, a token without a session, and a deleted account are refused."""
     assert (await listen(server, "")).status == 401
     ann = await server.player()
     former = ann.tokens.access_token
@@ -111,14 +113,14 @@ async def test_who_may_not_listen(server, listen):
     "query",
     ["?board=", "?board=classic", "?board=daily/2026-13-01", "?board=daily", "?" + "&".join(["board=verified"] * 4)],
 )
-async def test_boards_that_there_are_not(server, listen, query):
-    """A stream names leaderboard, verified and days, three in all."""
+async def test_unknown_board_is_a_400(server, listen, query):
+    """A stream may name up to three boards: leaderboard, verified and days."""
     stream = await listen(server, await server.player(), query=query)
     assert (stream.status, stream.headers["error-code"]) == (400, "bad_query")
 
 
-async def test_boards_are_told_to_who_names_them(server, listen):
-    """Opting in tells every stream that names a board of each of them, and no other."""
+async def test_board_events_reach_only_streams_that_name_the_board(server, listen):
+    """Opting in changes each board."""
     ann = await server.player()
     named = await listen(server, ann, query="?board=leaderboard&board=daily/2026-01-01")
     silent = await listen(server, ann)
@@ -130,8 +132,8 @@ async def test_boards_are_told_to_who_names_them(server, listen):
     assert [(await silent.next())[0] for _ in range(2)] == ["hello", "progress"]
 
 
-async def test_head_takes_no_place(server, listen):
-    """HEAD answers the headers of a stream and ends."""
+async def test_head_opens_no_stream(server, listen):
+    """HEAD returns the headers of a stream."""
     stream = await listen(server, await server.player(), method="HEAD")
     assert stream.status == 200
     assert stream.headers["content-type"].startswith("text/event-stream")
@@ -140,8 +142,8 @@ async def test_head_takes_no_place(server, listen):
     assert len(server.service.parts.live_streams) == 0
 
 
-async def test_http_1_0_ends_by_closing(server, listen):
-    """To HTTP/1.0 events are not chunked."""
+async def test_http_1_0_stream_is_not_chunked(server, listen):
+    """The stream ends with its connection."""
     ann = await server.player()
     stream = await listen(server, ann, version="1.0")
     assert "transfer-encoding" not in stream.headers
@@ -150,8 +152,8 @@ async def test_http_1_0_ends_by_closing(server, listen):
     assert await stream.ended() == "account_deleted"
 
 
-async def test_an_eleventh_stream_ends_the_first(server, listen):
-    """A player has at most ten streams; of more, the oldest ends, and says so."""
+async def test_eleventh_stream_ends_the_oldest(server, listen):
+    """A player has at most ten streams. The oldest ends with the reason `superseded`."""
     ann = await server.player()
     streams = [await listen(server, ann) for _ in range(11)]
     assert await streams[0].ended() == "superseded"
@@ -171,8 +173,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_stream_ends_with_its_session(server, listen, ending):
-    """Whatever ends the session."""
+async def test_stream_ends_with_its_session(server, listen, ending):
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -181,20 +182,20 @@ async def test_a_stream_ends_with_its_session(server, listen, ending):
     assert stream.whole
 
 
-async def test_a_refresh_keeps_the_stream(server, listen):
-    """The session goes on under another token, and so does the stream."""
+async def test_refresh_keeps_the_stream(server, listen):
+    """The session continues under another token, and so does the stream."""
     ann = await server.player()
     stream = await listen(server, ann)
     await ann.refresh()
     other = server.client()
-    await other.login("ann", PASSWORD)  # which looks at all sessions
+    await other.login("ann", PASSWORD)  # a login checks all sessions
     await won(ann)
     await stream.next()
     assert await stream.next() == ("progress", {"revision": stream.events[1][1]["revision"], "own": True})
 
 
-async def test_sixty_openings_a_minute(server, listen):
-    """The sixty-first is refused, of GET and HEAD together, and after the query is read."""
+async def test_sixty_first_opening_in_a_minute_is_refused(server, listen):
+    """GET and HEAD share the limit. The query is checked before it."""
     ann = await server.player()
     token = ann.tokens.access_token
     for _ in range(60):
@@ -206,8 +207,8 @@ async def test_sixty_openings_a_minute(server, listen):
     assert (await listen(server, ann, query="?board=x")).status == 400
 
 
-async def test_a_known_revision_is_not_sent_again(server):
-    """Pull answers 304 to the ETag of what is stored, weakly compared, but not to `*`, and 200 once it has changed."""
+async def test_pull_of_a_known_revision_returns_304(server):
+    """ETags are compared weakly, and `*` doesn't match. After a change, pull returns 200."""
     ann = await server.player()
 
     async def pull(tag):
@@ -226,8 +227,8 @@ async def test_a_known_revision_is_not_sent_again(server):
     assert (await pull(tag)).status == 200
 
 
-async def test_the_client_iterates_over_events(server):
-    """`async for` over `Client.events` ends after the end; an error is raised before the first event."""
+async def test_client_class_iterates_over_events(server):
+    """`async for` over `Client.events` ends after the end event. An error is raised before the first event."""
     ann = await server.player()
     heard = []
     async for event in ann.events("leaderboard"):
@@ -245,8 +246,8 @@ async def test_the_client_iterates_over_events(server):
     assert caught.value.code == "bad_query"
 
 
-async def test_a_verdict_is_told(server, listen, reactor):
-    """With its boards: what a check has found is there when the player hears of it."""
+async def test_verdict_sends_an_event(server, listen, reactor):
+    """The verdict is stored by the time the player receives the event."""
     ann = await server.player()
     stream = await listen(server, ann)
     await stream.next()
@@ -261,7 +262,7 @@ async def test_a_verdict_is_told(server, listen, reactor):
 
 
 async def test_join_ends_the_stream_of_the_guest_and_reports_progress_to_the_player(server, listen):
-    """The guest's stream ends as that of a deleted account."""
+    """The guest's stream ends like a deleted account's."""
     ann, guest = await server.player(), server.client()
     await guest.guest()
     await won(guest)

@@ -1,4 +1,4 @@
-"""The streams of a process: how many, signs of life, slow clients, and every end."""
+"""The streams of a process: limits, heartbeats, slow clients, and every end."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from tests.wire.sockets import turn
 
 @pytest.fixture
 def service(reactor, shared_dsn):
-    """Start a service of the test's own on the database that most tests share, which is empty."""
+    """Start a separate service on the database that most tests share, which is empty."""
     running = []
 
     async def service(settings=None, **options):
@@ -39,7 +39,7 @@ def service(reactor, shared_dsn):
 
 @pytest.fixture
 def quick_rounds(monkeypatch):
-    """A minute passes in two seconds."""
+    """Let a minute pass in two seconds."""
     monkeypatch.setattr(stream_upkeep, "TICK_SECONDS", 0.25 / 30)
 
 
@@ -47,15 +47,15 @@ def streams(server):
     return server.service.parts.live_streams
 
 
-async def test_signs_of_life(server, listen, quick_rounds):
+async def test_heartbeats_are_sent(server, listen, quick_rounds):
     """A comment line comes every 25 s."""
     stream = await listen(server, await server.player())
     await stream.until(lambda: stream.heartbeats >= 3)
     assert [name for name, _ in stream.events] == ["hello"]
 
 
-async def test_a_session_that_ends_unsaid_is_found(server, listen, quick_rounds):
-    """Each minute every session is looked up, and so is whether its player is there."""
+async def test_session_that_ended_without_a_notice_is_found(server, listen, quick_rounds):
+    """Every minute the process looks up all sessions and their players."""
     ann, bob = await server.player(), await server.player("bob")
     both = [await listen(server, client) for client in (ann, bob)]
     server.sql("DELETE FROM refresh_tokens WHERE user_id = (SELECT id FROM users WHERE username = 'ann')")
@@ -64,8 +64,8 @@ async def test_a_session_that_ends_unsaid_is_found(server, listen, quick_rounds)
     assert await both[1].ended() == "account_deleted"
 
 
-async def test_a_process_that_hears_nothing_compares(server, reactor, listen, quick_rounds):
-    """Each minute, while its bus is deaf: what an older node has stored is told by `hello`."""
+async def test_process_without_notices_compares_its_streams(server, reactor, listen, quick_rounds):
+    """Every minute, while its bus receives nothing, it sends `hello` for progress that an older node has stored."""
     ann = await server.player()
     await won(ann)
     stream = await listen(server, ann)
@@ -77,8 +77,8 @@ async def test_a_process_that_hears_nothing_compares(server, reactor, listen, qu
     assert data["revision"] != first["revision"]
 
 
-async def test_a_stream_ends_with_its_token(service, listen):
-    """As requests with that token are refused from then on."""
+async def test_stream_ends_with_its_token(service, listen):
+    """Requests with that token are refused from then on too."""
     ahead = timedelta()
     server = await service(now=lambda: datetime.now(UTC) + ahead)
     ann = await server.player()
@@ -88,8 +88,8 @@ async def test_a_stream_ends_with_its_token(service, listen):
     assert await stream.ended() == "token_expired"
 
 
-async def test_steps_of_the_clock(service, listen, quick_rounds):
-    """An hour forth or back ends no stream, and holds back no event and no sign of life."""
+async def test_clock_steps_do_not_affect_streams(service, listen, quick_rounds):
+    """A step of an hour in either direction ends no stream, and delays no event or heartbeat."""
     ahead = timedelta()
     server = await service(now=lambda: datetime.now(UTC) + ahead)
     ann = await server.player()
@@ -103,8 +103,8 @@ async def test_steps_of_the_clock(service, listen, quick_rounds):
         await stream.until(lambda heartbeats=heartbeats: stream.heartbeats > heartbeats)
 
 
-async def test_a_stop_ends_streams_first(service, listen):
-    """They are told so, with a time to come back at, and nothing waits for a client that doesn't read."""
+async def test_stopping_service_ends_streams_first(service, listen):
+    """Clients get a time to reconnect. The service doesn't wait for a client that doesn't read."""
     server = await service()
     ann = await server.player()
     open_ones = [await listen(server, ann) for _ in range(3)]
@@ -119,8 +119,8 @@ async def test_a_stop_ends_streams_first(service, listen):
     frozen.transport.resumeProducing()
 
 
-async def test_one_address_has_a_tenth_of_the_streams(service, listen):
-    """And all together no more than the setting says; who is refused comes back after 5 to 30 s."""
+async def test_address_has_a_tenth_of_the_streams(service, listen):
+    """The setting limits all streams together. A refused client retries after 5 to 30 s."""
     server = await service({"SOLISYNC_STREAMS": "10"})
     ann = await server.player()
     address = new_address()
@@ -136,7 +136,7 @@ async def test_one_address_has_a_tenth_of_the_streams(service, listen):
     assert (await listen(server, ann)).status == 200
 
 
-async def test_a_stream_too_many_asks_the_database_nothing(server, monkeypatch):
+async def test_stream_over_the_limit_needs_no_database(server, monkeypatch):
     """The service refuses it before it would wait for a connection."""
     ann = await server.player()
     asked = []
@@ -146,7 +146,7 @@ async def test_a_stream_too_many_asks_the_database_nothing(server, monkeypatch):
     assert (answer.status, asked) == (503, [])
 
 
-async def test_a_stream_whose_client_leaves_while_it_opens_keeps_no_place(server):
+async def test_client_that_leaves_while_its_stream_opens_keeps_no_place(server):
     """The next stream of the address opens immediately."""
     opening = streams(server)
     address = new_address()
@@ -156,7 +156,7 @@ async def test_a_stream_whose_client_leaves_while_it_opens_keeps_no_place(server
 
 
 async def test_streams_can_be_switched_off(service):
-    """There is no such route then; pull has its entity tag all the same."""
+    """The route doesn't exist then. Pull has its entity tag all the same."""
     server = await service({"SOLISYNC_STREAMS": "0"})
     ann = await server.player()
     answer = await server.ask("GET", "/api/events", bearer=ann.tokens.access_token)
@@ -166,7 +166,7 @@ async def test_streams_can_be_switched_off(service):
 
 
 async def frozen_stream(server, reactor, listen, query="?board=leaderboard"):
-    """The stream of a client that has stopped to read, and whose connection is full; and the player's id."""
+    """Return the stream of a client that has stopped reading and whose connection is full, and the player's id."""
     ann = await server.player()
     player = (await ann.me()).id
     stream = await listen(server, ann, query=query, small=True)
@@ -183,8 +183,8 @@ async def frozen_stream(server, reactor, listen, query="?board=leaderboard"):
     return stream, player
 
 
-async def test_a_frozen_client_costs_little(server, reactor, listen):
-    """Only the newest progress waits for it, and one event of each board; it gets these when it reads on."""
+async def test_frozen_client_has_few_waiting_events(server, reactor, listen):
+    """The newest progress and one event of each board wait for it; it gets these when it reads again."""
     stream, player = await frozen_stream(server, reactor, listen)
     (ours,) = streams(server)._of_player[player]
     for number in range(1_000):
@@ -199,8 +199,8 @@ async def test_a_frozen_client_costs_little(server, reactor, listen):
     assert last["board"] == {"board": "leaderboard"}
 
 
-async def test_a_client_that_reads_byte_by_byte_costs_as_little(server, reactor, listen):
-    """Never does more than the newest event of a kind wait for it, and what it reads is whole."""
+async def test_client_that_reads_byte_by_byte_has_few_waiting_events(server, reactor, listen):
+    """At most the newest event of a kind waits, and the client reads whole events."""
     stream, player = await frozen_stream(server, reactor, listen)
     (ours,) = streams(server)._of_player[player]
     sent = ""
@@ -216,8 +216,8 @@ async def test_a_client_that_reads_byte_by_byte_costs_as_little(server, reactor,
     assert ours.open
 
 
-async def test_a_client_that_misses_too_much_is_told(server, reactor, listen):
-    """Up to 20 verdicts wait; with more, its stream ends as `slow` once it reads on."""
+async def test_stream_of_a_client_that_misses_too_much_ends(server, reactor, listen):
+    """Up to 20 verdicts wait. With more, the stream ends as `slow` when the client reads again."""
     stream, player = await frozen_stream(server, reactor, listen)
     for _ in range(21):
         streams(server).hear(VerdictStored(player, str(uuid4()), "verified"))
@@ -225,13 +225,13 @@ async def test_a_client_that_misses_too_much_is_told(server, reactor, listen):
     assert await stream.ended() == "slow"
 
 
-async def test_a_board_is_told_once_a_second(server, reactor, listen):
-    """However often it changes; the last change is told, too."""
+async def test_board_event_is_sent_once_a_second(server, reactor, listen):
+    """A board may change more often; the last change is sent too."""
     ann = await server.player()
     stream = await listen(server, ann, query="?board=verified")
     await stream.next()
     began = reactor.seconds()
-    for changes in (1, 100):  # the first may have to wait for the end of a second that began before this test
+    for changes in (1, 100):  # the first may wait for a second that began before this test
         for _ in range(changes):
             streams(server).hear(BoardsChanged(("verified",)))
         assert (await stream.next())[0] == "board"
@@ -239,8 +239,8 @@ async def test_a_board_is_told_once_a_second(server, reactor, listen):
     assert len(stream.events) == 3
 
 
-async def test_suspending_a_player_ends_their_streams(server, listen, administrate):
-    """With a reason of its own."""
+async def test_suspension_ends_the_streams_of_the_player(server, listen, administrate):
+    """The reason is `suspended`."""
     stream = await listen(server, await server.player())
     await stream.next()
     await administrate("users", "suspend", "ann")
