@@ -1,4 +1,4 @@
-"""Socket activation: a socket that stays open while services come and go, as systemd does it (sd_listen_fds(3))."""
+"""Socket activation: a socket that stays open while services come and go, as in systemd (sd_listen_fds(3))."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ class ActivatedProcess(Process):
 
 
 def listen(path):
-    """The socket of solisync.socket, at another path."""
+    """Return the socket of solisync.socket, at another path."""
     unit = settings(SOCKET)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))

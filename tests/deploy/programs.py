@@ -1,4 +1,4 @@
-"""Which programs the tests of deploy/ need, and which they only use where they are installed."""
+"""Programs that the tests of deploy/ need, and programs that they use only if installed."""
 
 import shutil
 
@@ -6,6 +6,6 @@ import pytest
 
 
 def optional(program):
-    """Marks for a test that is skipped without this program, and that doesn't belong to every day."""
+    """Marks for a test that is skipped without this program, and left out of everyday runs."""
     reason = f"{program} is not installed"
     return [pytest.mark.needs(), pytest.mark.skipif(shutil.which(program) is None, reason=reason)]

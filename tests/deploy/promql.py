@@ -1,4 +1,4 @@
-"""What an expression of Prometheus' language names, as far as tests need it, and where solisync's expressions are."""
+"""Names in an expression of Prometheus' language, as far as tests need them, and where solisync's expressions are."""
 
 import json
 import re
@@ -29,7 +29,7 @@ class Matcher(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What an expression names."""
+    """Names in an expression."""
 
     metrics: set[str]
     matchers: list[Matcher]
@@ -37,7 +37,7 @@ class Named(NamedTuple):
 
 
 def named(expression):
-    """Take an expression apart."""
+    """Parse an expression."""
     matchers = [
         Matcher(metric, label, re.escape(value) if operator in ("=", "!=") else value)
         for metric, inside in _SELECTOR.findall(expression)
@@ -51,15 +51,15 @@ def named(expression):
 
 
 def panels():
-    """The panels of the dashboard that show something."""
+    """Return the panels of the dashboard that show data."""
     return [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if panel["type"] != "row"]
 
 
 def queries():
-    """Every expression of the dashboard, with the legend of its lines."""
+    """Return every expression of the dashboard, with the legend of its lines."""
     return [(target["expr"], target["legendFormat"]) for panel in panels() for target in panel["targets"]]
 
 
 def rules():
-    """Every alert."""
+    """Return every alert."""
     return [rule for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"] for rule in group["rules"]]

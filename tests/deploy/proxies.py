@@ -1,4 +1,4 @@
-"""The samples of deploy/ at work: each as it is in the file, but for the ports and paths of this machine."""
+"""The samples of deploy/ at work: each as in the file, but with local ports and paths."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ SOCKET = "/run/solisync/http.sock"
 
 
 def filled(text, places):
-    """The text of a sample with what is different here; each place must be in it."""
+    """Return the text of a sample with these replacements; each place must be in it."""
     for there, here in places.items():
         assert there in text, there
         text = text.replace(there, str(here))
@@ -30,7 +30,7 @@ def filled(text, places):
 
 @dataclass(frozen=True)
 class Proxy:
-    """One that runs: where it listens, and the certificate that it shows."""
+    """A running proxy: where it listens, and the certificate that it shows."""
 
     process: Process
     port: int
@@ -38,14 +38,14 @@ class Proxy:
     certificate: Path
 
     def connect(self, source="127.0.0.1", timeout=PATIENCE):
-        """A connection of the client at this address, over TLS."""
+        """Return a connection of the client at this address, over TLS."""
         trusting = ssl.create_default_context(cafile=self.certificate)
         return http.client.HTTPSConnection(
             "127.0.0.1", self.port, timeout=timeout, context=trusting, source_address=(source, 0)
         )
 
     def ask(self, method, path, body=None, headers=None, *, source="127.0.0.1", connection=None):
-        """One request; its status, what its JSON says, and the header of its answer."""
+        """Send one request; return its status, its JSON, and the header of its answer."""
         own = connection or self.connect(source)
         if body is not None and not hasattr(body, "__next__") and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -58,7 +58,7 @@ class Proxy:
 
 
 def make_certificate(directory):
-    """A certificate for the sample's name and this machine, and its key, in the files that certbot would leave."""
+    """Make a certificate for the sample's name and this machine, and its key, in the files that certbot would leave."""
     certificate, key = directory / "fullchain.pem", directory / "privkey.pem"
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     names = ["-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"]
@@ -72,7 +72,7 @@ def make_certificate(directory):
 
 
 def start_nginx(launch, directory, upstream, *, port=None):
-    """nginx with the sample in front of `upstream`, the path of a socket, or the ports of several nodes."""
+    """Start nginx with the sample in front of `upstream`, the path of a socket, or the ports of several nodes."""
     certificate, key = make_certificate(directory)
     port, plain_port = port or free_port(), free_port()
     sites = directory / "conf.d"
@@ -142,7 +142,7 @@ STARTS = {"nginx": start_nginx, "haproxy": start_haproxy, "caddy": start_caddy}
 
 
 class CountingService(ThreadingUnixStreamServer):
-    """Something else in the place of the service, which counts the connections made to it."""
+    """A server in the place of the service, which counts the connections made to it."""
 
     daemon_threads = True
 
@@ -175,7 +175,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 class Crowd:
-    """Requests through a proxy from several threads, half on connections that are kept; `wrong` is what broke."""
+    """Requests through a proxy from several threads, half on connections that are kept; `wrong` lists the failures."""
 
     def __init__(self, proxy, clients=8, pause=0.02):
         self.outcomes = Counter()
@@ -206,7 +206,7 @@ class Crowd:
             connection.close()
 
     def stop(self):
-        """End it; how many requests had which status."""
+        """End the requests; return their number by status."""
         self._over.set()
         for thread in self._threads:
             thread.join(40)

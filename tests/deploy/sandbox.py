@@ -22,7 +22,7 @@ SCMP_ACT_ALLOW, SCMP_ACT_EPERM = 0x7FFF0000, 0x00050001
 
 
 def groups():
-    """The system calls in each group that systemd knows."""
+    """Return the system calls in each group that systemd knows."""
     listed = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], capture_output=True, check=True)
     found = {}
     for line in listed.stdout.decode().splitlines():
@@ -36,7 +36,7 @@ def groups():
 
 
 def allowed(lines):
-    """The names of the system calls that these lines of SystemCallFilter= allow."""
+    """Return the names of the system calls that these lines of SystemCallFilter= allow."""
     known = groups()
 
     def expand(word):
@@ -62,7 +62,7 @@ def mount(source, target, kind, flags, options=None):
 
 
 def open_the_way(directory):
-    """Let everybody reach this directory, in our view of the file system: Python may be in somebody's home."""
+    """Let every user reach this directory, in this process' view of the files: Python may be in a home directory."""
     for ancestor in reversed(Path(directory).parents):
         if not ancestor.stat().st_mode & 0o001:
             original = os.open(directory, os.O_PATH)
@@ -72,7 +72,7 @@ def open_the_way(directory):
 
 
 def close_file_system(unit, state_directory):
-    """ProtectSystem=strict but for the state directory, PrivateIPC= and ProcSubset=pid."""
+    """Apply ProtectSystem=strict except for the state directory, PrivateIPC= and ProcSubset=pid."""
     check(LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC), "unshare")
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     open_the_way(sys.base_prefix)
@@ -89,7 +89,7 @@ def close_file_system(unit, state_directory):
 
 
 def filter_calls(names):
-    """Let every other system call fail with EPERM, here and in all children."""
+    """Fail every other system call with EPERM, here and in all children."""
     seccomp = ctypes.CDLL("libseccomp.so.2")
     seccomp.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(seccomp.seccomp_init(ctypes.c_uint32(SCMP_ACT_EPERM)))

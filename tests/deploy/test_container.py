@@ -1,4 +1,4 @@
-"""What a container asks of a command: to be the first process, which nobody else cleans up after."""
+"""The duties of a command in a container: as the first process, it must clean up after all others."""
 
 import os
 import signal
@@ -17,15 +17,15 @@ NAMESPACE = ("unshare", *AS_WE_ARE, "--pid", "--fork", "--mount-proc")
 
 
 def child(pid):
-    """The only child of a process, once it has one."""
+    """Return the only child of a process, once it has one."""
     (found,) = wait_for(lambda: children(pid))
     return found
 
 
 @pytest.mark.needs("unshare")
 @pytest.mark.parametrize("count", [1, 2])
-async def test_the_first_process_of_a_container(launch, reactor, place, count):
-    """As process 1 it serves, starts a database that was killed again, and ends with status 0 on SIGTERM."""
+async def test_service_works_as_the_first_process_of_a_container(launch, reactor, place, count):
+    """As process 1 it serves, restarts a killed database, and ends with status 0 on SIGTERM."""
     words = (*NAMESPACE, *SOLISYNC, "--workers", count)
     process = start(launch, *words, data_dir=place / "data")
     await ready(reactor, process.client())

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts with the real Prometheus, which fetches the numbers of a service with workers."""
+"""The dashboard and the alerts with the real Prometheus, which scrapes a service with workers."""
 
 import math
 import subprocess
@@ -22,35 +22,35 @@ MISSING_REPLAY = "/api/replays/11111111-1111-4111-8111-111111111111"
 
 
 class Prometheus:
-    """Prometheus itself, fetching from a service."""
+    """A Prometheus that scrapes a service."""
 
     def __init__(self, process, port):
         self.process = process
         self.url = f"http://127.0.0.1:{port}"
 
     async def get(self, path, **parameters):
-        """What its API answers."""
+        """Return an answer of its API."""
         response = await treq.get(self.url + path, params=parameters)
         answer = msgspec.json.decode(await response.content())
         assert answer["status"] == "success", answer
         return answer["data"]
 
     async def values(self, expression):
-        """The numbers that an expression has right now, without those that are undefined because nothing happened."""
+        """Return the current numbers of an expression, without those that are undefined because nothing happened."""
         data = await self.get("/api/v1/query", query=expression)
         return [value for each in data["result"] if not math.isnan(value := float(each["value"][1]))]
 
     async def rules(self):
-        """The alerts that it knows, each with its health."""
+        """Return the alerts that it has loaded, each with its health."""
         return (await self.get("/api/v1/rules"))["groups"][0]["rules"]
 
     async def alerts(self):
-        """The names of those that fire, or will when it stays like that."""
+        """Return the names of alerts that fire, or would after their delay."""
         return {alert["labels"]["alertname"] for alert in (await self.get("/api/v1/alerts"))["alerts"]}
 
 
 def start_prometheus(launch, directory, target):
-    """Prometheus on a port of its own, with the alerts, fetching four times a second."""
+    """Start Prometheus on a free port, with the alerts, scraping four times a second."""
     configuration = directory / "prometheus.yml"
     configuration.write_text(
         "global: {scrape_interval: 250ms, evaluation_interval: 250ms}\n"
@@ -70,7 +70,7 @@ def start_prometheus(launch, directory, target):
 
 
 async def play(process, number):
-    """A little of everything that is counted."""
+    """Send a few requests of each counted kind."""
     player = await process.player(f"player_{number}")
     spent = player.tokens.refresh_token
     await player.refresh()
@@ -86,8 +86,8 @@ async def play(process, number):
 
 
 @pytest.mark.needs("prometheus")
-async def test_every_query_has_an_answer(serve, launch, place, reactor, shared_dsn, figure):
-    """Each parses, with Grafana's variables filled in, and finds numbers while a service with two workers is used."""
+async def test_every_query_of_the_dashboard_has_data(serve, launch, place, reactor, shared_dsn, figure):
+    """Each parses with Grafana's variables filled in, and finds numbers while a service with two workers is used."""
     truncate(shared_dsn)
     port = free_port()
     listen = f"tcp:{port}:interface=127.0.0.1"
@@ -126,8 +126,8 @@ def _filled(expression):
     [("check", "rules", RULES), ("test", "rules", ROOT / "tests" / "deploy" / "solisync.rules.test.yml")],
     ids=lambda words: words[0],
 )
-def test_the_alerts_are_good(words):
-    """promtool finds nothing to complain about, and each fires when it should, and only then."""
+def test_alerts_are_valid_and_fire_when_they_should(words):
+    """promtool checks them and runs their tests."""
     done = subprocess.run(["promtool", *words], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS" in done.stdout

@@ -1,4 +1,4 @@
-"""The restore drill of docs/operations.md, run as it stands."""
+"""The restore drill of docs/operations.md, run exactly as documented."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 
 @pytest.mark.needs("bash", "curl", "openssl")
-async def test_the_drill_restores_the_newest_backup(server, place):
+async def test_drill_restores_the_newest_backup(server, place):
     """Its commands restore a backup, serve it to a smoke check, and leave nothing behind."""
     await server.player("ann")
     backups, drill = place / "backups", place / "drill"

@@ -1,4 +1,4 @@
-"""Every expression of the dashboard, the alerts and docs/metrics.md, taken apart: it names what a scrape has."""
+"""Every expression of the dashboard, the alerts and docs/metrics.md names metrics and labels that a scrape has."""
 
 import re
 
@@ -19,10 +19,7 @@ QUESTIONS = re.findall(r"\| `(.+)` \|$", DOCS.partition("\n## Questions\n")[2].p
 
 
 async def after_a_session(serve, reactor, dsn):
-    """What a scrape has after a whole session, a request that took no route, and a refused admin.
-
-    These are the labels of each sample, by name.
-    """
+    """The labels of each sample, by name, after a whole session, a request without a route, and a refused admin."""
     truncate(dsn)
     port, admin_port = free_port(), free_port()
     listen = {"SOLISYNC_METRICS_LISTEN": port, "SOLISYNC_ADMIN_LISTEN": admin_port}
@@ -38,11 +35,8 @@ async def after_a_session(serve, reactor, dsn):
 
 
 @pytest.mark.long
-async def test_every_expression_names_what_there_is(serve, reactor, shared_dsn):
-    """Its metrics and labels are in a scrape, and every value or pattern for a label fits a sample that is there.
-
-    So it is with the answers to the questions in docs/metrics.md.
-    """
+async def test_every_expression_names_existing_metrics_and_labels(serve, reactor, shared_dsn):
+    """Every value or pattern for a label fits a sample. The answers to questions in docs/metrics.md are included."""
     samples = await after_a_session(serve, reactor, shared_dsn)
     assert QUESTIONS
     for expression in [expression for expression, _ in queries()] + [rule["expr"] for rule in rules()] + QUESTIONS:
@@ -59,24 +53,24 @@ async def test_every_expression_names_what_there_is(serve, reactor, shared_dsn):
                 assert any(re.fullmatch(pattern, value) for value in values), (expression, label)
 
 
-def test_legends_name_what_tells_the_lines_apart():
-    """A legend has exactly the labels that its expression groups by; one without groups shows one line for a node."""
+def test_legends_name_the_labels_of_their_groups():
+    """An expression without groups shows one line for a node."""
     for expression, legend in queries():
         used = set(re.findall(r"{{(\w+)}}", legend))
         if legend:
             assert used == (named(expression).groups - {"le"} or used & {"instance"}), expression
 
 
-def test_every_panel_shows_what_was_chosen():
-    """Each expression asks for the job and the instances that are chosen at the top of the dashboard."""
+def test_every_panel_filters_by_the_chosen_instances():
+    """The job and the instances are chosen at the top of the dashboard."""
     for panel in panels():
         for target in panel["targets"]:
             selected = [label for _, label, _ in named(target["expr"]).matchers]
             assert selected.count("job") == selected.count("instance") > 0, target["expr"]
 
 
-def test_a_summary_names_labels_that_its_alert_has():
-    """What an alert's text inserts is a label that its expression groups by, or one of Prometheus' own."""
+def test_alert_texts_use_labels_that_the_alert_has():
+    """A label comes from the groups of the expression, or is one of Prometheus' own."""
     for rule in rules():
         mentioned = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
         assert mentioned <= (named(rule["expr"]).groups or TOLD_BY_PROMETHEUS), rule["alert"]

@@ -1,4 +1,4 @@
-"""docs/getting-started.md, run as it stands."""
+"""docs/getting-started.md, run exactly as documented."""
 
 import re
 import subprocess
@@ -12,14 +12,14 @@ PAGE = (ROOT / "docs" / "getting-started.md").read_text("utf-8")
 
 
 def as_pattern(shown):
-    """What a line of output looks like, where "…" stands for anything."""
+    """Return a pattern for a line of output, where "…" matches anything."""
     return ".*".join(map(re.escape, shown.split("…")))
 
 
 @pytest.mark.long
 @pytest.mark.needs("bash", "curl", "openssl")
-def test_the_page_does_what_it_says(place):
-    """Every command works, in this order, in one shell; where the page shows what comes out, that comes out."""
+def test_commands_of_the_page_print_the_documented_output(place):
+    """All commands run in this order, in one shell."""
     blocks = re.findall(r"^    \$ (.+)\n((?:    (?!\$ ).+\n)*)", PAGE, re.M)
     assert len(blocks) > 15
     checkout = place / "checkout"

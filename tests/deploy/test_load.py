@@ -18,8 +18,8 @@ WON = (
 
 
 @pytest.mark.needs("node", "curl")
-async def test_the_load_plays(reactor, serve, empty_database, place):
-    """A made-up player logs in and plays a game in each round, without an error; large numbers stay as they are."""
+async def test_load_script_plays_games(reactor, serve, empty_database, place):
+    """A made-up player logs in and plays a game in each round, without an error. Large numbers stay exact."""
     await migrate(reactor, empty_database, load_migrations())
     words = ["seed", "--players=1", "--password-stdin"]
     assert run(*SOLISYNC, *words, stdin=PASSWORD.encode(), DATABASE_URL=empty_database).status == 0

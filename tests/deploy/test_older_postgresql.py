@@ -23,8 +23,8 @@ def older(request):
         yield made.make_primary().dsn
 
 
-async def test_a_backup_goes_into_an_older_server_and_back(server, older, empty_database, place):
-    """All players come along, both ways, and what can't be read leaves the older server as empty as it was."""
+async def test_backup_moves_to_an_older_server_and_back(server, older, empty_database, place):
+    """All players move in both directions. An unreadable backup leaves the older server empty."""
     player = await server.player("ann")
     await player.upload_avatar(PIXEL, "image/png")
     await player.upload_replay(replay())

@@ -58,8 +58,8 @@ OTHERS = """
 
 
 @pytest.mark.needs("pgbouncer")
-async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database):
-    """It migrates, plays a whole session and leaves no lock for others to wait for; the doctor sees what is between."""
+async def test_service_works_behind_pgbouncer(serve, pooled, empty_database):
+    """The service migrates, plays a whole session and leaves no lock; the doctor detects the pooler."""
     node = await serve(pooled, SOLISYNC_PREPARED_STATEMENTS="off")
     assert node.log.count("applying") == len(load_migrations())
     assert "a pooler is in front of the database, and the role needs" in node.log
@@ -82,7 +82,7 @@ async def test_the_service_works_behind_pgbouncer(serve, pooled, empty_database)
 
 @pytest.mark.needs("pgbouncer")
 async def test_log_names_the_remedy_for_prepared_statements(launch, pooled):
-    """A service that prepares statements behind a PgBouncer in transaction mode says how to switch that off."""
+    """Behind a PgBouncer in transaction mode, a service that prepares statements logs how to switch that off."""
     node = launch_service(launch, pooled)
     await deferToThread(wait_for, lambda: "set SOLISYNC_PREPARED_STATEMENTS=off" in node.log)
     assert "does not fit the schema" not in node.log
@@ -91,8 +91,8 @@ async def test_log_names_the_remedy_for_prepared_statements(launch, pooled):
 
 @pytest.mark.limit(PAIRS * PAIR_SECONDS + 60)
 @pytest.mark.needs("pgbouncer")
-async def test_pairs_of_nodes_start_at_once(launch, pooled, postgres, reactor, figure):
-    """On an empty database, through two connections to the server: one node migrates, and both are soon ready."""
+async def test_two_nodes_start_together_behind_pgbouncer(launch, pooled, postgres, reactor, figure):
+    """The database is empty, and the pooler has two connections. One node migrates, and both are soon ready."""
     names = "SELECT name FROM schema_migrations ORDER BY number"
     expected, files = run_sql(postgres.dsn, names), load_migrations()
     slowest = 0.0

@@ -28,7 +28,7 @@ TOO_LARGE = (413, {"error": "request body must be at most 1 MB"})
 
 
 def start_service(launch, dsn, path, **more):
-    """The service at a socket, trusting nobody else; several workers, so that they can be replaced."""
+    """Start the service at a socket, without trusted proxies; it has several workers, so that they can be replaced."""
     variables = {"SOLISYNC_LISTEN": f"unix:{path}:mode=660", "SOLISYNC_TRUSTED_PROXIES": "", "SOLISYNC_WORKERS": "2"}
     return launch(*SERVE, **environment(dsn, **variables | more))
 
@@ -52,8 +52,8 @@ def behind(launch, place, shared_dsn):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_each_client_has_its_own_limit_and_no_other(behind, program):
-    """Clients are told apart by their addresses, and what they write into X-Forwarded-For changes nothing."""
+async def test_each_client_has_its_own_limit(behind, program):
+    """The address identifies a client; a forged X-Forwarded-For changes nothing."""
     _, proxy = await behind(program)
 
     def report(source, number=0):
@@ -69,8 +69,8 @@ async def test_each_client_has_its_own_limit_and_no_other(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_the_service_itself_refuses_large_bodies(behind, program):
-    """1 MiB arrives, and one byte more gets the answer that the service has for it, with a length or in chunks."""
+async def test_service_refuses_large_bodies_behind_a_proxy(behind, program):
+    """1 MiB arrives; one byte more gets the answer of the service, with a length or in chunks."""
     _, proxy = await behind(program)
 
     def push(size, *, chunked=False):
@@ -91,8 +91,8 @@ async def test_the_service_itself_refuses_large_bodies(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS[:2])  # Caddy first waits for the next part of the body
-async def test_a_very_large_body_is_refused_before_it_is_read(behind, program):
-    """Who announces 100 MiB is told after the header, and not asked for the rest."""
+async def test_very_large_body_is_refused_before_it_is_read(behind, program):
+    """A client that announces 100 MiB gets the answer after its header."""
     _, proxy = await behind(program)
 
     def run():
@@ -109,8 +109,8 @@ async def test_a_very_large_body_is_refused_before_it_is_read(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_pages_can_log_in(behind, program):
-    """The service sees which page asks, and its cookie comes through; another site's page is turned away."""
+async def test_pages_can_log_in_through_a_proxy(behind, program):
+    """The service gets the page's origin, and its cookie comes through; a page of another site is refused."""
     _, proxy = await behind(program)
     page = {"Origin": f"https://{NAME}", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
 
@@ -127,8 +127,8 @@ async def test_pages_can_log_in(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_plain_http_and_metrics_lead_nowhere(behind, program):
-    """Port 80 only sends clients to TLS, and the numbers for Prometheus are not for the public."""
+async def test_proxy_redirects_http_and_hides_metrics(behind, program):
+    """Port 80 only redirects to TLS, and metrics are not public."""
     _, proxy = await behind(program)
 
     def run():
@@ -145,8 +145,8 @@ async def test_plain_http_and_metrics_lead_nowhere(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_connections_to_the_service_are_kept(launch, place, program, figure):
-    """Many requests of a client share few connections to the service."""
+async def test_proxy_keeps_connections_to_the_service(launch, place, program, figure):
+    """Many requests of a client share few connections."""
     service = CountingService(place / "http.sock")
 
     def run():
@@ -168,8 +168,8 @@ async def test_connections_to_the_service_are_kept(launch, place, program, figur
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_a_reload_drops_no_request(behind, program, reactor, figure):
-    """While SIGHUP replaces both workers behind a proxy, every request is answered by one of them."""
+async def test_reload_behind_a_proxy_drops_no_request(behind, program, reactor, figure):
+    """SIGHUP replaces both workers, and every request is answered by one of them."""
     service, proxy = await behind(program)
     crowd = Crowd(proxy)
     rounds = 3
@@ -185,8 +185,8 @@ async def test_a_reload_drops_no_request(behind, program, reactor, figure):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_without_a_service_clients_read_what_they_know(behind, program):
-    """When nobody listens at the socket, the proxy says what the service says when it can't serve."""
+async def test_proxy_without_a_service_returns_its_503(behind, program):
+    """The answer is the one that the service itself gives when it can't serve."""
     service, proxy = await behind(program)
     assert service.stop() == 0
     status, said, headers = await deferToThread(proxy.ask, "GET", "/api/health")
@@ -198,8 +198,8 @@ async def test_without_a_service_clients_read_what_they_know(behind, program):
 
 @pytest.mark.limit(4 * PATIENCE)
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_a_stream_of_events_is_passed_on_and_held(behind, program):
-    """Each event arrives at once, the stream outlasts a minute without events, and its end is the client's end too."""
+async def test_proxy_passes_streams_on_and_keeps_them_open(behind, program):
+    """Each event arrives immediately, the stream outlasts a minute without events, and its end reaches the client."""
     _, proxy = await behind(program)
 
     def run():
@@ -212,7 +212,7 @@ async def test_a_stream_of_events_is_passed_on_and_held(behind, program):
         assert (response.status, response.getheader("Content-Type")) == (200, "text/event-stream; charset=utf-8")
 
         def heard(line):
-            """Read until this line."""
+            """Read up to this line."""
             for number, read in enumerate(iter(response.readline, b"")):
                 if read == line:
                     return number
@@ -234,8 +234,7 @@ async def test_a_stream_of_events_is_passed_on_and_held(behind, program):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-async def test_a_client_that_leaves_its_stream_leaves_the_service(behind, program):
-    """A proxy closes its side of a stream when the client has gone."""
+async def test_proxy_closes_a_stream_when_its_client_leaves(behind, program):
     service, proxy = await behind(program)
 
     def run():
@@ -253,8 +252,8 @@ async def test_a_client_that_leaves_its_stream_leaves_the_service(behind, progra
 
 
 @pytest.mark.needs("nginx", "openssl")
-async def test_two_nodes_share_the_limits_and_stand_in_for_each_other(launch, place, shared_dsn):
-    """Behind nginx's sample for several nodes a client has one limit, and doesn't notice when a node goes."""
+async def test_two_nodes_behind_nginx_share_limits_and_replace_each_other(launch, place, shared_dsn):
+    """A client has one limit, and doesn't notice when a node stops."""
     truncate(shared_dsn)
     ports = [free_port(), free_port()]
     nodes = [

@@ -1,4 +1,4 @@
-"""Completion, in a shell."""
+"""Completion in real shells."""
 
 import os
 import subprocess
@@ -33,8 +33,7 @@ echo "${COMPREPLY[*]}"
         (["--jwt-secret-file", "{place}/f"], "{place}/file"),
     ],
 )
-def test_bash_completes(place, words, completed):
-    """Options, commands, their options, and the names of directories and files."""
+def test_bash_completes_options_commands_and_paths(place, words, completed):
     script = place / "solisync"
     script.write_text("\n".join(run(*SOLISYNC, "--print-completion", "bash").out))
     (place / "directory").mkdir()
@@ -50,8 +49,8 @@ def test_bash_completes(place, words, completed):
 
 
 @pytest.mark.parametrize("shell", [pytest.param(name, marks=optional(name)) for name in ("zsh", "fish", "tcsh")])
-def test_other_shells_read_their_scripts(place, shell):
-    """They have no complaint about the grammar."""
+def test_other_shells_accept_their_scripts(place, shell):
+    """The grammar has no errors."""
     script = place / "solisync"
     script.write_text("\n".join(run(*SOLISYNC, "--print-completion", shell).out))
     done = subprocess.run([shell, "-n", script], capture_output=True, text=True, timeout=PATIENCE)

@@ -35,7 +35,7 @@ from tests.harness.service import environment
 
 @pytest.fixture
 def activate(logs):
-    """Start a command with a listening socket; what still runs at the end of the test is killed."""
+    """Start a command with a listening socket; kill it at the end of the test."""
     started = []
     numbers = itertools.count(1)
 
@@ -52,8 +52,8 @@ def activate(logs):
 
 
 @pytest.mark.needs("systemd-analyze")
-def test_systemd_understands_the_units(place):
-    """`systemd-analyze verify` finds nothing to say about them, once the program is where they look for it."""
+def test_systemd_accepts_the_units(place):
+    """`systemd-analyze verify` has no complaints, once the program is at its path."""
     files = []
     for unit in (units.SERVICE, units.SOCKET, units.BACKUP, units.TIMER):
         files.append(place / unit.name)
@@ -64,8 +64,8 @@ def test_systemd_understands_the_units(place):
 
 
 @pytest.mark.needs("systemd-analyze")
-def test_the_exposure_is_what_the_docs_say(figure):
-    """`systemd-analyze security` rates the service no worse than docs/deployment.md does."""
+def test_exposure_of_the_service_is_at_most_as_documented(figure):
+    """docs/deployment.md has the rating of `systemd-analyze security`."""
     words = ["systemd-analyze", "security", "--offline=true", "--no-pager", units.SERVICE]
     rated = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE).stdout
     score = re.search(r"Overall exposure level for solisync.service: ([0-9.]+)", rated)[1]
@@ -75,7 +75,7 @@ def test_the_exposure_is_what_the_docs_say(figure):
 
 
 def niceness_below(pid):
-    """The niceness values of all threads of the children of a process."""
+    """Return the niceness values of all threads of the children of a process."""
     found = set()
     for child in children(pid):
         for thread in (PROC / str(child) / "task").glob("*"):
@@ -85,8 +85,8 @@ def niceness_below(pid):
 
 
 @pytest.mark.needs("systemd-analyze")
-async def test_the_service_lives_within_its_restrictions(activate, place):
-    """With the unit's environment, socket and restrictions it makes a database, serves, reloads, stops, comes back."""
+async def test_service_works_within_the_restrictions_of_its_unit(activate, place):
+    """With the unit's environment and socket it makes a database, serves, reloads, stops and starts again."""
     state, credentials = place / "state", place / "credentials"
     state.mkdir()
     credentials.mkdir()
@@ -128,8 +128,8 @@ async def test_the_service_lives_within_its_restrictions(activate, place):
 
 
 @pytest.mark.needs("nginx", "openssl")
-async def test_a_restart_refuses_no_connection(activate, launch, place, shared_dsn, reactor, figure):
-    """While the service is stopped and started anew, its socket stays: clients wait, or get its 503 for a moment."""
+async def test_restart_refuses_no_connection(activate, launch, place, shared_dsn, reactor, figure):
+    """The socket stays while the service restarts: clients wait, or get a 503 for a moment."""
     truncate(shared_dsn)
     listening = listen(place / "http.sock")
     variables = environment(shared_dsn, **units.environment() | {"SOLISYNC_DATA_DIR": NO_DATA_DIR})

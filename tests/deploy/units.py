@@ -1,4 +1,4 @@
-"""The unit files of deploy/systemd, read."""
+"""Reader of the unit files of deploy/systemd."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ TIMER = UNITS / "solisync-backup.timer"
 
 
 def settings(file):
-    """The lines of a unit file: for each name all its values, in order."""
+    """Return the lines of a unit file: for each name all its values, in order."""
     found = {}
     for name, value in re.findall(r"^(\w+)=(.*)$", file.read_text("utf-8"), re.M):
         found.setdefault(name, []).append(value)
@@ -19,5 +19,5 @@ def settings(file):
 
 
 def environment(credentials="/run/credentials/solisync.service"):
-    """The environment that the service gets from its unit, with its credentials in that directory."""
+    """Return the environment that the service gets from its unit, with its credentials in that directory."""
     return dict(line.replace("%d", str(credentials)).split("=", 1) for line in settings(SERVICE)["Environment"])

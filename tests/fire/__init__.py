@@ -1,5 +1,6 @@
-"""The fire suite: each promise of solisync under attack, with the figure it was kept by.
+"""The fire suite: each promise of solisync under attack, with the measured figure.
 
-`make fire` (pytest --fire) runs all of it in its long form, and prints every figure again at the end. `make test` runs
-only the tests marked `short`, in a short form; what takes more than three seconds even so is in `make fire` alone.
+`make fire` (pytest --fire) runs all of it in its long form, and prints every figure again at the end. `make test`
+runs only the tests marked `short`, in a short form; tests that take more than three seconds even so are only in
+`make fire`.
 """

@@ -1,4 +1,4 @@
-"""Players who keep writing whatever happens to the database, and remember what was acknowledged."""
+"""Players who keep writing during faults of the database, and remember every acknowledged write."""
 
 import contextlib
 import itertools
@@ -21,7 +21,7 @@ ANSWER_SECONDS = 10.0
 
 
 class Players:
-    """Each pushes a card back of its own at every turn, now and then uploads a replay, and pulls."""
+    """Players who push a new card back at every turn, sometimes upload a replay, and pull."""
 
     def __init__(self, process, count=6):
         self._process = process
@@ -38,7 +38,7 @@ class Players:
 
     @contextlib.asynccontextmanager
     async def playing(self):
-        """Play in threads meanwhile, after all have registered."""
+        """Register all players; let them play in threads while the block runs."""
         await at_once(self._count, self._register, range(self._count))
         running = Deferred.fromCoroutine(at_once(self._count, self._play, list(self.card_backs)))
         try:
@@ -91,11 +91,11 @@ class Players:
         return None
 
     def wrote_after(self, moment):
-        """When the first write since `moment` was acknowledged, if there was one."""
+        """Return when the first write since `moment` was acknowledged, or None."""
         return next((when for when in list(self.written) if when > moment), None)
 
     def check(self, dsn):
-        """Every answer was right and in time, and what was acknowledged is there: each once, and whole."""
+        """Check that every answer was right and in time. Each acknowledged write is stored once, and complete."""
         assert self.wrong == []
         assert self.slowest < ANSWER_SECONDS
         for token, acknowledged in self.card_backs.items():

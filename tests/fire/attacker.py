@@ -1,8 +1,8 @@
-"""A client that asks as fast as it is answered, for `python -m tests.fire.attacker`.
+"""A client that sends requests as fast as it gets answers, for `python -m tests.fire.attacker`.
 
 Arguments: PORT CONNECTIONS SECONDS AHEAD, and the request on standard input. Each connection sends it AHEAD times
-before it reads. A process of its own, so that it shares no interpreter with the watch. Prints how many answers there
-were, by status.
+before it reads. It is a separate process, so that it shares no interpreter with the watch. It prints the number of
+answers by status.
 """
 
 import socket
@@ -16,7 +16,7 @@ from tests.harness.constants import PATIENCE
 
 
 def attack(port, request, seconds, ahead, statuses):
-    """Ask on one connection until the time is up."""
+    """Send the request on one connection until the time is over."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client, client.makefile("rb") as answers:
         while time.monotonic() < seconds:
             client.sendall(request * ahead)

@@ -1,7 +1,7 @@
-"""Many clients of streams, for `python -m tests.fire.crowd`: they open theirs, leave at once, and come again.
+"""Many clients of streams, for `python -m tests.fire.crowd`: they open a stream, leave immediately, and come again.
 
-Arguments: PORT TIMES, and an access token in each line of standard input. A process of its own, so that it shares no
-interpreter with the watch. Prints the seconds of each opening, of all streams together.
+Arguments: PORT TIMES, and an access token in each line of standard input. It is a separate process, so that it
+shares no interpreter with the watch. It prints the seconds of each opening, of all streams together.
 """
 
 import socket
@@ -18,7 +18,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: the connection is cut and not clos
 
 
 def open_stream(port, token):
-    """Open a stream; returns its socket, once it has begun."""
+    """Open a stream; return its socket, once it has begun."""
     client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     fields = f"Host: a\r\nX-Forwarded-For: {new_address()}\r\nAuthorization: Bearer {token}\r\n"
     client.sendall(f"GET /api/events HTTP/1.1\r\n{fields}\r\n".encode("ascii"))

@@ -20,7 +20,7 @@ REFUSED = "refused"  # the connection was: nothing was sent, so nothing was lost
 
 
 class Steady:
-    """`rate` requests a second in all, from `clients` threads: half on kept connections, half on one for each.
+    """A load of `rate` requests a second from `clients` threads: half on kept connections, half on one for each.
 
     While the port is `closing`, a connection that is reset before any byte was answered is made once more, as every
     HTTP client does: the kernel may have made it after the service had accepted its last one.
@@ -62,7 +62,7 @@ class Steady:
         connection.close()
 
     def stop(self):
-        """End it; how many requests had which status."""
+        """End the load; return the number of requests by status."""
         self._over.set()
         for thread in self._threads:
             thread.join(40)
@@ -70,10 +70,10 @@ class Steady:
 
 
 class Player:
-    """Somebody who pushes, refreshes, uploads and reports at random, and remembers what was acknowledged.
+    """A player who pushes, refreshes, uploads and reports at random, and remembers what was acknowledged.
 
-    `run` goes on until `over` is set, with a `pause` after each request. Answers that never came leave the outcome
-    open: such a write may be there or not, but not twice.
+    `run` goes on until `over` is set, with a `pause` after each request. An answer that never came leaves the
+    outcome open: such a write may be stored or not, but not twice.
     """
 
     numbers = itertools.count(1)
@@ -94,7 +94,7 @@ class Player:
         self.statuses = Counter()
 
     def ask(self, method, path, body=None, bearer=None, headers=None):
-        """Status and content, or (0, b"") when no whole answer came."""
+        """Return status and content, or (0, b"") when no complete answer came."""
         connection = Connection(self.chance.choice(self.ports()))
         try:
             answer = connection.ask(method, path, body, bearer=bearer, headers=headers)
@@ -130,7 +130,7 @@ class Player:
         self.user_id = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"]
 
     def run(self, seconds=float("inf")):
-        """Play until it is over, or for so many seconds."""
+        """Play until `over` is set, or for this number of seconds."""
         end = time.monotonic() + seconds
         kinds = [self.push] * 4 + [self.refresh, self.replay, self.replay, self.avatar, self.report]
         while not self.over.is_set() and time.monotonic() < end:
@@ -171,7 +171,7 @@ class Player:
                 self._keep(content)
 
     def replay(self):
-        """Upload a replay with bytes of its own."""
+        """Upload a replay with unique bytes."""
         number = next(self.numbers)
         filler = hashlib.sha256(str(number).encode()).hexdigest() * self.chance.randint(1, 60)
         text = (
@@ -201,7 +201,7 @@ class Player:
             self.events.update(events)
 
     def check(self, port, sql):
-        """Raise AssertionError unless everything acknowledged is there: whole, and exactly once."""
+        """Raise AssertionError unless every acknowledged write is stored completely, and exactly once."""
         assert not self.wrong, self.wrong
         if self.access is None:
             return
@@ -226,7 +226,7 @@ class Player:
 
 
 class Crowd:
-    """Players in threads of their own, on the service that `ports` tells."""
+    """Players in separate threads, on the service at `ports`."""
 
     def __init__(self, ports, count, seed):
         self.over = threading.Event()
@@ -236,7 +236,7 @@ class Crowd:
             thread.start()
 
     def stop(self):
-        """End it; how many writes were acknowledged."""
+        """End the players; return the number of acknowledged writes."""
         self.over.set()
         for thread in self.threads:
             thread.join(60)
@@ -245,5 +245,5 @@ class Crowd:
 
     @property
     def statuses(self):
-        """How many requests ended how."""
+        """Return the number of requests by status."""
         return dict(sum((player.statuses for player in self.players), Counter()))

@@ -1,4 +1,4 @@
-"""What a command takes, in a process of its own."""
+"""Memory and time of a command, measured in a separate process."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ print(status, used.ru_maxrss // 1024, used.ru_utime + used.ru_stime)
 
 
 def measure(dsn, *words):
-    """Run a command that writes to nowhere: how many MiB it took at most, seconds, and seconds of the processor."""
+    """Run a command without output; return its peak memory in MiB, seconds, and seconds of processor time."""
     began = time.monotonic()
     command = [sys.executable, "-c", MEASURE, *map(os.fspath, SOLISYNC), *words]
     done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(DATABASE_URL=dsn), check=True)

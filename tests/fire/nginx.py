@@ -1,4 +1,4 @@
-"""nginx in front of the service, as an operator would put it there: one process, on a port of this machine."""
+"""nginx in front of the service, as an operator would configure it: one process, on a local port."""
 
 import signal
 from collections import Counter
@@ -32,14 +32,14 @@ CONTENTS = """
 
 @dataclass(frozen=True)
 class Nginx:
-    """One that runs. Its connections to the service are kept alive, so its clients share them."""
+    """A running nginx. Its connections to the service are kept alive, so its clients share them."""
 
     process: Process
     port: int
     directory: Path
 
     def passed_on(self):
-        """Stop it; how many requests with each X-Request-Id it has passed on to the service ("-" is one without)."""
+        """Stop nginx; return how many requests with each X-Request-Id it has passed on ("-" is one without)."""
         self.process.stop(signal.SIGQUIT)
         lines = (self.directory / "requests.log").read_text("utf-8", "replace").splitlines()
         requests = (line.rsplit(" ", 1) for line in lines)
@@ -47,7 +47,7 @@ class Nginx:
 
 
 def start_nginx(launch, directory, upstream, *directives):
-    """Start one in front of the port `upstream`, with further directives for its server; returns when it listens."""
+    """Start nginx in front of the port `upstream`, with further directives for its server; return when it listens."""
     port = free_port()
     directives = " ".join(f"{line};" for line in directives)
     contents = CONTENTS.format(directory=directory, port=port, upstream=upstream, directives=directives)

@@ -1,6 +1,6 @@
-"""Clients over raw sockets: crowds that do what no HTTP library would do, and a watch on how everybody else fares.
+"""Clients over raw sockets: crowds that do what no HTTP library does, and a watch on the answers to other clients.
 
-All of them are threads of the test's own and mostly wait, so that the cores are left to the service.
+All of them are threads of the test and mostly wait, so that the cores are left to the service.
 """
 
 import select
@@ -24,13 +24,13 @@ REST_SECONDS = 1.0  # before a client that was cut comes back
 
 
 def head(method, path, *lines):
-    """The header of a request."""
+    """Return the header of a request."""
     return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: a", *lines, "\r\n"]).encode()
 
 
 @contextmanager
 def running(*threads):
-    """Run these while the block lasts; what failed inside of one fails the test."""
+    """Run these while the block lasts; an error in one of them fails the test."""
     with ExitStack() as stack:
         for thread in threads:
             stack.callback(thread.end)
@@ -39,7 +39,7 @@ def running(*threads):
 
 
 class Busy(threading.Thread):
-    """A thread that runs `turn` again and again until it is told to end."""
+    """A thread that runs `turn` again and again until its end is requested."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -64,12 +64,12 @@ class Busy(threading.Thread):
 
 
 def percentile(values, share):
-    """The value that this share of all values doesn't exceed."""
+    """Return the value that this share of all values doesn't exceed."""
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 class Watch(Busy):
-    """Asks for `requests`, by name, one every 10 ms; keeps how long each took, and the peak of the memory."""
+    """A watch that sends `requests`, by name, every 10 ms; it keeps the time of each, and the peak of the memory."""
 
     def __init__(self, process, requests):
         super().__init__()
@@ -101,7 +101,7 @@ class Watch(Busy):
 
     @property
     def growth_mib(self):
-        """By how much more memory the process took at its peak than when the watch began."""
+        """Return the growth of the process' memory, from the beginning of the watch to the peak, in MiB."""
         return (self.peak_rss - self.first_rss) / 2**20
 
     def __str__(self):
@@ -113,13 +113,13 @@ class Watch(Busy):
 
 
 def ask(connection, request):
-    """One request on a blocking connection: (status, body)."""
+    """Send one request on a blocking connection; return (status, body)."""
     connection.sendall(request)
     return read_answer(connection)
 
 
 def read_answer(connection):
-    """The next answer on a blocking connection, which must have a length: (status, body)."""
+    """Return the next answer on a blocking connection, which must have a length: (status, body)."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
@@ -135,7 +135,7 @@ def read_answer(connection):
 
 
 def volley(port, requests):
-    """Send all requests at once, each on a connection of its own: [(status, seconds until the answer)]."""
+    """Send all requests together, each on its own connection: [(status, seconds until the answer)]."""
     waiting, answers = {}, []
     with select.epoll() as epoll:
         for _ in requests:
@@ -154,7 +154,7 @@ def volley(port, requests):
 
 
 def pipeline(port, requests):
-    """Send all requests over one connection, never more than a few ahead of the answers: their statuses."""
+    """Send all requests over one connection, a few ahead of the answers at most; return the statuses."""
     statuses = Counter()
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         answers = client.makefile("rb")
@@ -166,14 +166,14 @@ def pipeline(port, requests):
 
 
 def batched(items, most):
-    """The items in lists of at most so many."""
+    """Yield the items in lists of at most `most`."""
     items = iter(items)
     while some := list(islice(items, most)):
         yield some
 
 
 def next_status(answers):
-    """Read one answer from a file of them: its status."""
+    """Read one answer from a file of answers; return its status."""
     status = int(answers.readline()[9:12])
     length = 0
     while (line := answers.readline()) != b"\r\n":
@@ -184,7 +184,7 @@ def next_status(answers):
 
 
 def pour(port, request, block, blocks):
-    """Send a request and block after block, reading nothing: how many bytes went out before the connection ended."""
+    """Send a request and endless blocks without reading; return the bytes sent before the connection ended."""
     sent = 0
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         try:
@@ -198,18 +198,18 @@ def pour(port, request, block, blocks):
 
 
 def rss(pid):
-    """The memory that a process has, in bytes."""
+    """Return the memory of a process in bytes."""
     return int((Path("/proc") / str(pid) / "statm").read_text().split()[1]) * 4096
 
 
 def regular_files(pid):
-    """What a process has open that is neither a socket nor a pipe nor a device."""
+    """Return the open files of a process that are neither sockets nor pipes nor devices."""
     return {name for name in descriptors(pid) if name.startswith("/") and not name.startswith("/dev/")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Slow clients of one kind: what each sends at first, whether it then sends a byte a second, whether it reads."""
+    """A kind of slow clients: what each sends first, whether it then sends a byte a second, and whether it reads."""
 
     name: str
     opening: bytes
@@ -218,7 +218,7 @@ class Kind:
 
 
 class Crowd(Busy):
-    """`each` slow clients of every kind at once, for as long as it runs: who is cut comes back."""
+    """`each` slow clients of every kind together; a client that is cut connects again."""
 
     def __init__(self, port, kinds, each):
         super().__init__()
@@ -276,7 +276,7 @@ class Crowd(Busy):
         self._missing.append((time.monotonic() + REST_SECONDS, kind))
 
     def oldest(self, name):
-        """For how long the longest connection of a kind has lasted, or lasts."""
+        """Return the age in seconds of the longest connection of a kind, open or closed."""
         ages = [time.monotonic() - began for _, kind, began in self._open.values() if kind.name == name]
         return max(ages + self.lives[name], default=0)
 

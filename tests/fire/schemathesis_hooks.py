@@ -1,6 +1,6 @@
-"""What schemathesis is told beside the OpenAPI document: who is asking, and what no schema can say.
+"""Additions to the OpenAPI document for schemathesis: the client of each request, and rules that no schema can express.
 
-It loads this module by itself (SCHEMATHESIS_HOOKS), in a process of its own.
+Schemathesis loads this module itself (SCHEMATHESIS_HOOKS), in a separate process.
 """
 
 import itertools
@@ -33,13 +33,13 @@ for _media_type, _signature in SIGNATURES.items():
 
 
 def new_address():
-    """A client that the service has not met, as a trusted proxy names it: rate limits count each request alone."""
+    """Return a new client, as a trusted proxy names it, so that rate limits count each request separately."""
     number = next(_numbers)
     return f"172.{16 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
 
 
 def new_tokens():
-    """The tokens of a new player."""
+    """Return the tokens of a new player."""
     player = {"username": f"fuzz_{os.getpid()}_{next(_numbers)}", "password": PASSWORD}
     request = Request(
         os.environ["SOLISYNC_URL"] + "/api/auth/register",
@@ -52,7 +52,7 @@ def new_tokens():
 
 @schemathesis.auth(refresh_interval=None)
 class Player:
-    """One player for all, but another for each deletion, and for each request of which a player may make a few."""
+    """One player for all requests, but another for each deletion, and for each request limited to a few a player."""
 
     _token = None
 
@@ -69,7 +69,7 @@ class Player:
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Make bodies that the document calls valid valid in what it has no words for."""
+    """Make bodies that the document calls valid fit the rules that it can't express."""
     case.headers["X-Forwarded-For"] = new_address()
     if case.operation.path.startswith("/api/session") and not case.operation.path.startswith("/api/sessions"):
         _ask_as_a_page(case)
@@ -93,7 +93,7 @@ def before_call(context, case, kwargs):
 
 
 def _ask_as_a_page(case):
-    """Put in what no client but a page of the service sends; the document has no words for it."""
+    """Add the headers that only a page of the service sends, which the document doesn't have."""
     case.headers["Content-Type"] = "application/json"
     case.headers["Sec-Fetch-Site"] = "same-origin"
     if case.operation.path == "/api/session/refresh":
@@ -101,9 +101,10 @@ def _ask_as_a_page(case):
 
 
 def _as_the_service_reads_it(value):
-    """The same JSON with 1 for 1.0, which is an integer to JSON Schema, but not to the service, nor to the game.
+    """Return the same JSON as the service reads it.
 
-    And without times that their offset leads out of the calendar, and numbers whose exponent a replay must not have.
+    The number 1.0 becomes 1: it is an integer to JSON Schema, but not to the service, nor to the game. Times that
+    their offset leads out of the calendar, and numbers with exponents that a replay must not have, are replaced.
     """
     if isinstance(value, float) and (value.is_integer() or abs(value) < LEAST):
         return int(value)
@@ -118,10 +119,10 @@ def _as_the_service_reads_it(value):
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """What is no failure.
+    """Return whether the report of a failure counts.
 
-    Invalid analytics events are rejected one by one, in an answer that is a 200. And "recent" could be the id of a
-    replay, by its route, which one may delete.
+    Invalid analytics events are rejected one by one, in a 200. And "recent" could be the id of a replay, by its
+    route, which a player may delete.
     """
     if case.operation.path == "/api/analytics" and response.status_code == 200:
         return not response.json()["rejected"]

@@ -1,4 +1,4 @@
-"""PostgreSQL servers as an operator has them: on TCP, replicated, promoted, frozen and killed, each nobody's child."""
+"""PostgreSQL servers as operators have them: on TCP, replicated, promoted, frozen and killed, beside services."""
 
 import contextlib
 import ctypes
@@ -25,7 +25,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def is_back(embedded, old):
-    """Whether an embedded server that was killed, by its process id `old`, has been started again and answers."""
+    """Return whether an embedded server, killed under the process id `old`, runs again and answers."""
     try:
         return postmaster(embedded.data_dir) not in (old, None) and run_sql(embedded.dsn, "SELECT 1")
     except Exception:
@@ -33,7 +33,7 @@ def is_back(embedded, old):
 
 
 def freeze(directory):
-    """Stop every process of the server in this directory: clients still connect, and hear nothing."""
+    """Stop every process of the server in this directory: clients still connect, and get no answer."""
     frozen = set()
     while new := set(processes_in(directory)) - frozen:  # the first may have made others meanwhile
         for pid in new:
@@ -42,13 +42,13 @@ def freeze(directory):
 
 
 def thaw(directory):
-    """Let a frozen server go on."""
+    """Let a frozen server continue."""
     for pid in processes_in(directory):
         kill(pid, signal.SIGCONT)
 
 
 class Server:
-    """A PostgreSQL in a directory of its own; `running` is None or its first process."""
+    """A PostgreSQL in its own directory; `running` is None or its first process."""
 
     def __init__(self, place, name, settings):
         self.directory = place.path / name
@@ -65,7 +65,7 @@ class Server:
         return run_sql(self.dsn, statement)
 
     def start(self):
-        """Start, and wait until it takes connections."""
+        """Start, and wait until the server accepts connections."""
         words = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self._place.path / f"{self.directory.name}.log").open("ab") as log:
             self.running = self._place.run("postgres", "-D", self.directory, *words, stdout=log, stderr=log)
@@ -73,13 +73,13 @@ class Server:
         return self
 
     def answers(self):
-        """Whether it takes connections and answers."""
+        """Return whether the server accepts connections and answers."""
         with contextlib.suppress(psycopg2.Error):
             return self.sql("SELECT 1") == [(1,)]
         return False
 
     def follow(self, primary):
-        """Become a streaming standby of `primary`, whose commits wait for us from now on, and start."""
+        """Become a streaming standby of `primary`, whose commits wait for it from now on, and start."""
         words = ["-D", self.directory, "-d", f"{primary.dsn} application_name=standby", "-R", "-X", "stream"]
         assert self._place.run("pg_basebackup", *words, "--checkpoint=fast", "--no-sync").wait(PATIENCE) == 0
         self.start()
@@ -89,29 +89,29 @@ class Server:
         return self
 
     def promote(self):
-        """Stop following and take writes; returns when that was done."""
+        """Stop following and accept writes; return the time of the promotion."""
         assert self.sql("SELECT pg_promote()") == [(True,)]
         return time.monotonic()
 
     def wait_for_standby(self, name):
-        """Let every commit wait for the standby of this name, and hang while it isn't there; "" lets go of them."""
+        """Let every commit wait for the standby of this name, and hang while it is away; "" ends that."""
         self.change("synchronous_standby_names", name)
         # Whether a commit waits is in shared memory, where the checkpointer writes it when it has read the setting.
         wait_for(lambda: self._commit_hangs() == bool(name))
         wait_for(lambda: bool(name) or not self.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
 
     def change(self, setting, value):
-        """Set something for all connections: each reads it before its next statement.
+        """Change a setting for all connections: each reads it before its next statement.
 
         A connection that is made after the first process has read the file shows the value; by then that process has
-        also told all the others to read it.
+        also notified all the others.
         """
         self.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
         self.sql("SELECT pg_reload_conf()")
         wait_for(lambda: self.sql(f"SHOW {setting}") == [(value,)])
 
     def _commit_hangs(self):
-        """Whether a commit of now waits for a standby."""
+        """Return whether a commit waits for a standby now."""
         watched = "SELECT state, wait_event FROM pg_stat_activity WHERE pid = %s"
         with contextlib.closing(psycopg2.connect(self.dsn, async_=True)) as probe:
             wait_select(probe)
@@ -124,7 +124,7 @@ class Server:
         return hangs
 
     def become_read_only(self):
-        """Refuse to write from now on, without closing a connection; returns when what was writing has ended."""
+        """Refuse to write from now on, without closing a connection; return when running writes have ended."""
         self.change("default_transaction_read_only", "on")
         writing = "SELECT 1 FROM pg_stat_activity WHERE xact_start IS NOT NULL AND application_name = 'solisync'"
         wait_for(lambda: not self.sql(writing))
@@ -136,7 +136,7 @@ class Server:
         thaw(self.directory)
 
     def kill(self):
-        """End all its processes at once, as a power cut would."""
+        """Kill all its processes together, as a power cut would."""
         while pids := processes_in(self.directory):
             for pid in pids:
                 kill(pid)
@@ -145,7 +145,7 @@ class Server:
 
 
 class Servers:
-    """Makes servers, in a place that the user may use whom they run as."""
+    """A maker of servers, in a place that their user can access."""
 
     def __init__(self, path, *, cluster=None, binaries=None):
         self.path = path
@@ -158,13 +158,13 @@ class Servers:
         self._made = []
 
     def make(self, name, **settings):
-        """A server that is yet to be started."""
+        """Return a server that hasn't been started."""
         server = Server(self, name, settings)
         self._made.append(server)
         return server
 
     def make_primary(self, name="primary", **settings):
-        """A server with an empty cluster, running."""
+        """Return a running server with an empty cluster."""
         server = self.make(name, **settings)
         if self._cluster is not None:
             copy_cluster(self._cluster, server.directory)
@@ -174,7 +174,7 @@ class Servers:
         return server.start()
 
     def run(self, program, *words, **options):
-        """Start one of PostgreSQL's programs, which ends when this process does."""
+        """Start one of PostgreSQL's programs, which ends with this process."""
         libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
         def die_with_parent():
@@ -193,7 +193,7 @@ class Servers:
         )
 
     def end(self):
-        """Kill what still runs."""
+        """Kill all running servers."""
         for server in self._made:
             if server.running is not None:
                 server.kill()
@@ -211,7 +211,7 @@ def servers(*, cluster=None, binaries=None):
 
 
 def all_hosts(*made, wanted="read-write"):
-    """The DATABASE_URL that names several servers."""
+    """Return the DATABASE_URL that names several servers."""
     ports = ",".join(str(server.port) for server in made)
     hosts = ",".join(["127.0.0.1"] * len(made))
     return f"host={hosts} port={ports} user=solisync dbname=postgres target_session_attrs={wanted}"

@@ -1,8 +1,8 @@
-"""`make soak`: mixed load at about half of what the service can do, for long, to see whether anything grows.
+"""`make soak`: mixed load at about half of the service's capacity, for long, to see whether anything grows.
 
-Players come, play for a minute and delete their accounts, so what is stored stays about the same. Every few seconds the
-memory, the descriptors and the database's connections are written down; at the end comes the slope of each. Exit status
-1 when a request went wrong or something grew.
+Players come, play for a minute and delete their accounts, so the stored data stays about the same. Every few seconds
+the memory, the descriptors and the database's connections are written down; at the end the slope of each is printed.
+The exit status is 1 when a request went wrong or something grew.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def main():
 
 
 def wait_until_ready(port):
-    """Wait for the service to have opened its database."""
+    """Wait until the service has opened its database."""
     for _ in range(300):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=PATIENCE).close()
@@ -71,7 +71,7 @@ def wait_until_ready(port):
 
 
 def soak(service, port, dsn, seconds):
-    """Find out what the service can do, then let it do half of that for `seconds`; whether all went well."""
+    """Measure the service's capacity, then use half of it for `seconds`; return whether all went well."""
     began = time.monotonic()
     sprint = Crowd(port, pause=0.0)
     time.sleep(min(15.0, seconds / 10))
@@ -98,7 +98,7 @@ def soak(service, port, dsn, seconds):
 
 
 def look(pid, dsn):
-    """Resident memory in MiB, open descriptors, connections at the database."""
+    """Return resident memory in MiB, open descriptors and database connections."""
     resident = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     connection = psycopg2.connect(dsn)
     with connection, connection.cursor() as cursor:
@@ -109,7 +109,7 @@ def look(pid, dsn):
 
 
 def report(what, samples, column):
-    """Print the slope of a column; whether its last third is no more than its first, but for GROWTH."""
+    """Print the slope of a column; return whether its last third is at most GROWTH above its first."""
     times, values = [sample[0] for sample in samples], [sample[column] for sample in samples]
     slope = statistics.linear_regression(times, values).slope * 3600
     third = len(values) // 3
@@ -141,7 +141,7 @@ class Crowd:
                 self.wrong += player.wrong
 
     def stop(self):
-        """End it; how many requests had which status."""
+        """End the players; return the number of requests by status."""
         self._over.set()
         for thread in self._threads:
             thread.join(60)

@@ -1,4 +1,4 @@
-"""Administration at size: however many players and events there are, a command takes little memory."""
+"""Administration at size: commands take little memory with any number of players and events."""
 
 from tests.fire.measured import measure
 from tests.harness.postgres import run_sql, truncate
@@ -16,8 +16,8 @@ COMMANDS = (
 )
 
 
-def test_memory_stays_flat(shared_dsn, full, figure):
-    """Lists and exports of a hundred thousand players, half a million events and one player's 64 MiB of replays."""
+def test_memory_of_lists_and_exports_stays_flat(shared_dsn, full, figure):
+    """There are a hundred thousand players, half a million events and one player's 64 MiB of replays."""
     players, events, replays = (100_000, 500_000, 64) if full else (3_000, 5_000, 16)
     truncate(shared_dsn)
     run_sql(

@@ -1,4 +1,4 @@
-"""What the dearest bodies cost the reactor, by the time of the processor alone."""
+"""Processor time that the most expensive bodies take on the reactor."""
 
 import time
 
@@ -21,7 +21,7 @@ BUSY = 10  # how many times slower than the targets a busy machine may be
 
 
 def filled(body, unit):
-    """A body of a MiB: an object with one field more, an array or (by its unit) a text of as many units as fit."""
+    """A body of a MiB: an object with one more field, an array or (by its unit) a text with as many units as fit."""
     text = unit.startswith(b"\\")
     before, after = body[:-1] + (b',"zz":"' if text else b',"zz":['), b'"}' if text else b"0]}"
     return before + unit * ((MIB - len(before) - len(after)) // len(unit)) + after
@@ -73,8 +73,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_no_body_costs_the_reactor_much(name, figure):
-    """A MiB of the worst takes tens of milliseconds, whatever comes of it."""
+def test_most_expensive_bodies_take_tens_of_milliseconds(name, figure):
+    """The bodies are a MiB each, accepted or refused."""
     work, make = BODIES[name]
     body, least, outcome = make(), TARGET * BUSY, 200
     for _ in range(5):

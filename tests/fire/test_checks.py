@@ -1,7 +1,4 @@
-"""Checks of replays while everything is killed, and while many wait.
-
-Source: docs/verification.md "How replays get checked".
-"""
+"""Checks of replays while processes and servers are killed, and with long queues."""
 
 import json
 import os
@@ -51,7 +48,7 @@ BUSY = 10  # how many times slower a busy machine may be
 
 
 class Uploading(threading.Thread):
-    """Uploads so many replays, each until it is acknowledged; one without an answer may be stored too."""
+    """An upload of many replays, each repeated until it is acknowledged; one without an answer may be stored too."""
 
     def __init__(self, port, token, bodies):
         super().__init__(daemon=True)
@@ -81,14 +78,14 @@ class Uploading(threading.Thread):
 
 
 def bodies(count):
-    """Replays of all kinds, of which a tenth needs a search."""
+    """Return replays of all kinds; a tenth needs a search."""
     kinds = [game(0), game(1), refuted(), game(2), game(3)]
     return [encoded(game(number % 4, undo=True) if number % 10 == 0 else kinds[number % 5]) for number in range(count)]
 
 
 @pytest.mark.limit(600)
-async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, figure):
-    """Checkers, workers, whole services and PostgreSQL are killed meanwhile."""
+async def test_each_upload_has_one_verdict_despite_kills(serve, reactor, durable, figure):
+    """Checkers, workers, whole services and PostgreSQL are killed during the uploads."""
     chance = random.Random(20261122)
     settings = {"SOLISYNC_WORKERS": "2", "SOLISYNC_CHECKERS": "2"}
     current = [await serve(durable.dsn, **settings)]
@@ -134,8 +131,8 @@ async def test_every_upload_has_exactly_one_verdict(serve, reactor, durable, fig
     assert current[0].stop() == 0
 
 
-async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, shared_dsn, figure):
-    """With the queues full of hard searches and literal checks, /health is answered as ever."""
+async def test_checks_do_not_slow_requests_down(serve, reactor, shared_dsn, figure):
+    """The queues are full of hard searches and literal checks, and /health answers as usual."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_CHECKERS="2")
     ((ann, _, _), (bob, _, _)) = players(shared_dsn, 2)
@@ -164,8 +161,8 @@ async def test_requests_do_not_notice_that_replays_are_checked(serve, reactor, s
 
 
 @pytest.mark.limit(600)
-async def test_a_claim_is_quick_however_long_the_queue_is(migrated_database, figure):
-    """So is the place of a replay among the searches, and the pruning of those that were counted."""
+async def test_claim_is_quick_in_a_long_queue(migrated_database, figure):
+    """Finding the place of a replay among the searches is quick too, as is pruning counted searches."""
     run_sql(migrated_database, FILL, {"count": QUEUE})
     for table in ("replay_checks", "recent_searches", "replays", "users"):
         run_sql(migrated_database, f"VACUUM ANALYZE {table}")

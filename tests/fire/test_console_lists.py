@@ -73,7 +73,7 @@ LISTS = [
 
 
 def explained(cursor, statement, parameters):
-    """How the statement runs as the console runs it, with its parameters in its text; the second run counts."""
+    """Return how the console runs the statement, with its parameters in its text; the second run counts."""
     values = {f"0.{number}": value for number, value in enumerate(parameters, 1)}
     for _ in range(2):
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) {statement.inline(0)}", values)
@@ -82,8 +82,8 @@ def explained(cursor, statement, parameters):
 
 
 @pytest.mark.short
-def test_every_list_of_the_console_is_quick(migrated_database, full, figure):
-    """Whatever the list, whoever has filled it, and however many there are."""
+def test_each_list_of_the_console_takes_50_ms(migrated_database, full, figure):
+    """One player or many may have filled it."""
     players, done = (1_000_000, 100_000) if full else (500, 100)
     run_sql(migrated_database, FILL.replace("16000", "16000" if full else "100"), {"players": players, "acts": done})
     run_sql(migrated_database, f"VACUUM ANALYZE {TABLES}")

@@ -1,4 +1,4 @@
-"""kill -9 of PostgreSQL while devices push and pull: games may be counted less exactly, and never twice."""
+"""kill -9 of PostgreSQL while devices push and pull: some games may not be counted, but none is counted twice."""
 
 import os
 import random
@@ -21,7 +21,7 @@ KILLS = 12
 
 
 class Player(threading.Thread):
-    """A device that plays, pushes and pulls until it is told to stop, and repeats what got no answer."""
+    """A device that plays, pushes and pulls until it is stopped, and repeats requests without an answer."""
 
     def __init__(self, port, token, seed):
         super().__init__()
@@ -30,7 +30,7 @@ class Player(threading.Thread):
         self.over, self.unanswered = threading.Event(), 0
 
     def ask(self, method, path, body=None):
-        """The counts that were answered; None when there was no answer, or one that says that something failed."""
+        """Return the counts of the answer, or None if there was no answer or a failure."""
         try:
             answer = self.connection.ask(method, path, body, bearer=self.token)
         except Exception:
@@ -62,7 +62,7 @@ class Player(threading.Thread):
 
 
 async def test_killing_the_database_counts_no_game_twice(serve, reactor, durable, figure):
-    """Four devices of one player: in the end never more games than were played, and at least those of each device."""
+    """Four devices of one player end with at most the games that were played, and at least those of each device."""
     chance, process = random.Random(20261122), await serve(durable.dsn)
     first = await process.player()
     players = []

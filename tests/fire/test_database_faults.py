@@ -1,4 +1,4 @@
-"""A database that is locked, frozen, out of connections or of room: every answer is right and in time, and it heals."""
+"""A locked, frozen or full database: answers are right and in time, and the service heals."""
 
 import contextlib
 import os
@@ -28,14 +28,14 @@ MIB = 2**20
 
 @pytest.fixture(scope="module")
 def external(new_cluster):
-    """A server of somebody else's, with few connections."""
+    """A separate server with few connections."""
     with servers(cluster=new_cluster) as made:
         yield made.make_primary(max_connections=20)
 
 
 @pytest.fixture
 def serve_embedded(launch, reactor, initialized):
-    """Start the service with its own database in a directory; resolves when it is ready."""
+    """Start the service with its own database in a directory; resolve when it is ready."""
     started = []
 
     async def serve_embedded(data_dir):
@@ -51,12 +51,15 @@ def serve_embedded(launch, reactor, initialized):
 
 
 async def heals(reactor, players, since, seconds):
-    """How long after `since` a write was acknowledged again."""
+    """Return the seconds from `since` to the next acknowledged write."""
     return await until(reactor, lambda: players.wrote_after(since), SLACK * seconds) - since
 
 
-async def test_locks_that_others_hold(serve, shared_dsn, reactor, figure):
-    """Who meets the lock waits for its timeout, who finds no connection is declined, who needs neither is served."""
+async def test_locks_of_others_delay_only_requests_that_need_them(serve, shared_dsn, reactor, figure):
+    """A request that needs the lock waits for its timeout.
+
+    One without a connection is declined; all others are served.
+    """
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
     players = Players(process)
@@ -75,8 +78,10 @@ async def test_locks_that_others_hold(serve, shared_dsn, reactor, figure):
 
 
 @pytest.mark.parametrize("kind", ["external", "embedded"])
-async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, figure, kind):
-    """While every process of the server is stopped nobody waits for long, and it goes on as soon as the server does."""
+async def test_frozen_server_delays_requests_for_a_bounded_time(
+    serve, serve_embedded, external, place, reactor, figure, kind
+):
+    """The service works again as soon as the server does."""
     if kind == "external":
         process, directory = await serve(external.dsn), external.directory
     else:
@@ -97,7 +102,7 @@ async def test_a_frozen_server(serve, serve_embedded, external, place, reactor, 
 
 
 def take_all(server, taken):
-    """Cut the service's connections, and take every one that the server has to give."""
+    """Cut the service's connections, and take all connections of the server."""
     mine = connect(server.dsn)
     taken.append(mine)
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'solisync'"
@@ -111,8 +116,8 @@ def take_all(server, taken):
                 cursor.execute(cut)
 
 
-async def test_a_server_that_gives_no_more_connections(serve, external, reactor, figure):
-    """Who lost its connections while others took all of max_connections is declined until there is one again."""
+async def test_server_without_free_connections_makes_requests_503(serve, external, reactor, figure):
+    """Other clients have taken all of max_connections."""
     process = await serve(external.dsn)
     players = Players(process)
     taken = []
@@ -133,7 +138,7 @@ async def test_a_server_that_gives_no_more_connections(serve, external, reactor,
 
 
 def forbid_writing(directory):
-    """Let every write of a server fail, as on a full disk, until it is started again."""
+    """Fail every write of a server, as on a full disk, until it is started again."""
     owner = directory.stat()
     user = (owner.st_uid, owner.st_gid) if os.geteuid() == 0 else None  # even root may not always do it for another
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -147,8 +152,8 @@ def forbid_writing(directory):
 
 
 @pytest.mark.short
-async def test_a_server_that_can_not_write(serve_embedded, place, reactor, figure):
-    """An embedded server that fails to write its log ends itself, is started again, and has what was acknowledged."""
+async def test_embedded_server_that_cannot_write_is_restarted(serve_embedded, place, reactor, figure):
+    """It ends when it fails to write its log; after the restart it has every acknowledged write."""
     process = await serve_embedded(place)
     players = Players(process)
     async with players.playing():
@@ -173,15 +178,15 @@ def small_disk(place):
 
 
 def fill(file):
-    """Leave no room on the file system."""
+    """Fill the file system."""
     with contextlib.suppress(OSError), file.open("wb", buffering=0) as ballast:
         while ballast.write(bytes(MIB)):
             pass
 
 
 @pytest.mark.parametrize("what", ["tables", "log"])
-async def test_a_full_disk(small_disk, serve_embedded, reactor, figure, what):
-    """Without room nothing is acknowledged that is not stored; with room again, even a server that had died serves."""
+async def test_full_disk_loses_no_acknowledged_write(small_disk, serve_embedded, reactor, figure, what):
+    """Without room nothing is acknowledged that isn't stored. With room again, even a server that had died serves."""
     data_dir, ballast = small_disk / "data", small_disk / "ballast"
     process = await serve_embedded(data_dir)
     players = Players(process)

@@ -1,4 +1,4 @@
-"""Exports of full accounts: quick to begin, small in memory, and nobody else's requests wait for them."""
+"""Exports of full accounts: quick to begin, small in memory, and no delay for other requests."""
 
 import http.client
 import json
@@ -35,18 +35,18 @@ def fill(dsn, user, count, size, beginning="😀"):
 
 
 def stored(dsn, user):
-    """The ids and bodies of a player's replays, the oldest first."""
+    """Return the ids and bodies of a player's replays, oldest first."""
     return run_sql(dsn, "SELECT id::text, body FROM replays WHERE user_id = %s ORDER BY received_at, id", (user,))
 
 
 def reset_peak(pid):
-    """Forget the peak of a process' memory until now (proc_pid_clear_refs(5)); its memory in MiB."""
+    """Reset the peak of a process' memory (proc_pid_clear_refs(5)); return its memory in MiB."""
     (Path("/proc") / str(pid) / "clear_refs").write_text("5")
     return memory(pid, "VmRSS")
 
 
 def memory(pid, field):
-    """Its memory (VmRSS), or the peak of it (VmHWM), in MiB."""
+    """Return its memory (VmRSS), or the peak of it (VmHWM), in MiB."""
     for line in (Path("/proc") / str(pid) / "status").read_text().splitlines():
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) / 1024
@@ -54,7 +54,7 @@ def memory(pid, field):
 
 
 def export(port, token):
-    """An export by a client that reads at once: (the document, seconds to the first byte and to the last)."""
+    """Export as a client that reads immediately: (the document, seconds to the first byte and to the last)."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     began = time.monotonic()
     connection.request("GET", "/api/me/export", headers={"Authorization": f"Bearer {token}"})
@@ -72,8 +72,8 @@ def export(port, token):
     ("count", "size", "beginning"),
     [(60, MIB - 200, ""), (60, MIB - 200, "😀"), (1_000, 60_000, "é"), (15_000, 4_000, "")],
 )
-async def test_a_full_account_costs_little_memory(serve, shared_dsn, reactor, figure, count, size, beginning):
-    """60 MiB of replays, whatever their size: the first byte in 100 ms, at most 8 MiB more, all bodies to the byte."""
+async def test_export_of_a_full_account_takes_little_memory(serve, shared_dsn, reactor, figure, count, size, beginning):
+    """60 MiB of replays of any size take 100 ms to the first byte, and at most 8 MiB. All bodies are complete."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     ((user, _, token),) = players(shared_dsn, 1)
@@ -128,8 +128,8 @@ class Slow(Busy):
             client.close()
 
 
-async def test_slow_exports_cost_nobody_anything(serve, shared_dsn, reactor, figure):
-    """Eight at 8 KiB a second, with two connections to the database, go on, and nobody waits; slower ones are cut."""
+async def test_slow_exports_delay_no_other_request(serve, shared_dsn, reactor, figure):
+    """Eight exports at 8 KiB a second run with two connections to the database. Slower ones are cut."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
     rates, seconds = [8] * 8 + [1] * 2, 75

@@ -1,4 +1,4 @@
-"""A primary with a synchronous standby behind one DATABASE_URL: however the primary is lost, the service heals."""
+"""A primary with a synchronous standby behind one DATABASE_URL: the service heals after any loss of the primary."""
 
 import contextlib
 import json
@@ -40,13 +40,13 @@ def pair(new_cluster):
 
 @pytest.fixture(scope="module")
 def either(new_cluster):
-    """A primary and its standby, to be left as they are."""
+    """A primary and its standby, which a test must not change."""
     with primary_and_standby(new_cluster) as both:
         yield both
 
 
-def test_the_doctor_sees_the_standby(pair):
-    """As long as it is there; without it nothing can be written, and that is wrong."""
+def test_doctor_sees_the_standby(pair):
+    """Without the standby nothing can be written, and the doctor reports an error."""
     primary, standby = pair
 
     def examine():
@@ -61,8 +61,8 @@ def test_the_doctor_sees_the_standby(pair):
 
 
 @pytest.mark.parametrize("way", ["killed", "demoted", "frozen"])
-async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, reactor, figure, way):
-    """Under load the primary goes, the standby is promoted: soon after, writes are taken, and none is missing."""
+async def test_failover_loses_no_acknowledged_write(serve, pair, reactor, figure, way):
+    """Under load the primary ends and the standby is promoted. Soon after, writes are accepted."""
     primary, standby = pair
     process = await serve(all_hosts(primary, standby))
     players = Players(process)
@@ -95,8 +95,8 @@ async def test_a_failover_loses_nothing_that_was_acknowledged(serve, pair, react
         ("prefer-standby", "standby"),
     ],
 )
-async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted, first):
-    """target_session_attrs means what it means to libpq, with several hosts too."""
+async def test_target_session_attrs_works_as_in_libpq(reactor, either, wanted, first):
+    """Several hosts work, too."""
     primary, standby = either
     connection = await open_connection(reactor, all_hosts(primary, standby, wanted=wanted))
     port = {"primary": primary.port, "standby": standby.port}[first]
@@ -105,8 +105,8 @@ async def test_the_server_is_of_the_kind_that_is_wanted(reactor, either, wanted,
 
 
 @pytest.mark.short
-async def test_a_preference_is_not_a_condition(reactor, either):
-    """prefer-standby takes a primary when there is no standby; standby doesn't."""
+async def test_prefer_standby_accepts_a_primary(reactor, either):
+    """Without a standby, `prefer-standby` connects to the primary; `standby` doesn't."""
     primary, _ = either
     (await open_connection(reactor, all_hosts(primary, primary, wanted="prefer-standby"))).close()
     with pytest.raises(ConnectionFailed, match=r"not in hot standby mode.*; .*not in hot standby mode"):
@@ -114,8 +114,8 @@ async def test_a_preference_is_not_a_condition(reactor, either):
 
 
 @pytest.mark.short
-async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
-    """A name with several addresses is as good as several hosts; a whole pool is soon full."""
+async def test_silent_address_does_not_hide_the_next_one(reactor, either, monkeypatch):
+    """A name with several addresses works like several hosts; a whole pool is soon full."""
     primary, _ = either
     addresses = [("127.0.0.2", 0), ("127.0.0.1", 0)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", address) for address in addresses])
@@ -130,8 +130,8 @@ async def test_a_silent_address_does_not_hide_the_next_one(reactor, either, monk
 
 
 @pytest.mark.parametrize("wanted", ["any", "read-write"])
-async def test_a_pool_leaves_a_frozen_primary(reactor, pair, wanted):
-    """The first work that it swallows costs a bounded time; then all connections lead to the next host."""
+async def test_pool_leaves_a_frozen_primary(reactor, pair, wanted):
+    """The first work on it takes a bounded time; then all connections lead to the next host."""
     primary, standby = pair
     times = PoolTimes(work=0.5, connect=1000)
     database = Database(reactor=reactor, size=8, statements=(PORT,), times=times)

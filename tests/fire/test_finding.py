@@ -1,4 +1,4 @@
-"""Finding players stays quick however many there are."""
+"""Searches for players stay quick with a million players."""
 
 import pytest
 
@@ -17,7 +17,7 @@ FILL = """
 
 @pytest.mark.short
 async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_database, full, figure):
-    """A beginning takes milliseconds; a part is looked for in pages of names, none of which takes long."""
+    """A search for a beginning takes milliseconds. A search for a part reads pages of names, each in a bounded time."""
     count = 1_000_000 if full else 20_000
     run_sql(migrated_database, FILL, (count,))
     run_sql(migrated_database, "VACUUM ANALYZE users")

@@ -1,4 +1,4 @@
-"""Floods: endless bodies, clients that don't stop asking, and more clients than can be counted."""
+"""Floods: endless bodies, clients that never stop sending requests, and a million clients."""
 
 import os
 import time
@@ -28,8 +28,8 @@ BUSY = 10  # how many times slower than the targets a busy machine may be
 
 
 @pytest.mark.short
-async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
-    """300 MiB to any URL, announced or in chunks, are refused after a few; no memory and no file grows with them."""
+async def test_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, figure):
+    """300 MiB to any URL, announced or in chunks, are refused after a few. No memory and no file grows with them."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, TMPDIR=str(tmp_path))
     ((_, _, access),) = players(shared_dsn, 1)
@@ -65,20 +65,20 @@ async def test_an_endless_body_is_not_read(serve, shared_dsn, tmp_path, full, fi
 
 
 def attempt(*forwarded):
-    """An auth request that costs nothing but the rate limit: its body is empty."""
+    """An auth request that counts only towards the rate limit: its body is empty."""
     lines = [line for hop in forwarded for line in (f"X-Forwarded-For: {hop}", "X-Real-IP: 192.0.2.77")]
     return head("POST", "/api/auth/login", *lines, "Content-Length: 0")
 
 
 def transactions(dsn, name):
-    """How many transactions a database has seen, once nobody is connected to it any more."""
+    """Return how many transactions a database has run, once no client is connected to it."""
     while run_sql(dsn, "SELECT 1 FROM pg_stat_activity WHERE datname = %s", (name,)):
         time.sleep(0.01)
     return run_sql(dsn, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s", (name,))[0][0]
 
 
-async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_database, full, figure):
-    """However often a refused client asks, the database doesn't hear of it."""
+async def test_refused_flood_takes_no_statement(serve, postgres, empty_database, full, figure):
+    """The number of refused requests doesn't matter."""
     count = 20_000 if full else 2_000
     process = await serve(empty_database)
     address = new_address()
@@ -93,8 +93,8 @@ async def test_a_refused_flood_costs_no_statement(serve, postgres, empty_databas
     assert seen < count / 10
 
 
-async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
-    """Of 40 requests of one client at once, spread over four processes, ten are admitted, and not one more."""
+async def test_rate_limit_holds_across_four_processes(serve, shared_dsn):
+    """Of 40 simultaneous requests of one client, spread over four processes, exactly ten are admitted."""
     truncate(shared_dsn)
     processes = await gatherResults([Deferred.fromCoroutine(serve(shared_dsn)) for _ in range(4)])
     for address in (new_address(), new_address()):
@@ -107,8 +107,8 @@ async def test_the_limit_holds_across_four_processes(serve, shared_dsn):
 
 @pytest.mark.short
 @pytest.mark.parametrize("trusted", [True, False], ids=["a proxy that appends", "no proxy"])
-async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
-    """Whatever a client writes into the headers that proxies write, it is still the one client that it is."""
+async def test_forged_headers_do_not_widen_the_limit(serve, shared_dsn, trusted):
+    """A client that writes the headers of proxies still counts as one client."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_TRUSTED_PROXIES="127.0.0.1" if trusted else "10.0.0.0/8")
     random = Random(7)
@@ -131,14 +131,14 @@ async def test_no_forged_header_widens_the_limit(serve, shared_dsn, trusted):
 
 
 class Refusing:
-    """A database that has no room for anybody."""
+    """A database in which the limit of every client is reached."""
 
     async def run(self, *_arguments, **_options):
         return 30.0
 
 
-async def test_a_million_clients_fit_into_memory(full, figure):
-    """What a process remembers of the clients that it has refused doesn't grow with their number."""
+async def test_million_refused_clients_fit_into_memory(full, figure):
+    """The memory for refused clients doesn't grow with their number."""
     count = 1_000_000 if full else 50_000
     limiter = RateLimiter(database=Refusing(), reactor=Clock())
     before, began = rss(os.getpid()), time.monotonic()
@@ -151,8 +151,8 @@ async def test_a_million_clients_fit_into_memory(full, figure):
     assert growth < 20
 
 
-async def test_a_million_clients_fit_into_the_table(reactor, migrated_database, open_database, full, figure):
-    """The rows of clients that are no longer refused are pruned in the next round, and meanwhile nobody waits."""
+async def test_million_clients_are_pruned_from_the_table(reactor, migrated_database, open_database, full, figure):
+    """Rows of clients that are no longer refused are pruned in the next round, without delaying a request."""
     count = 1_000_000 if full else 20_000
     sql = (
         "INSERT INTO rate_limits SELECT %s || n, ARRAY[now() - interval '61 s'], true FROM generate_series(1, %s) AS n"

@@ -1,8 +1,6 @@
-"""Fuzz: what a generator of requests can think of, along the OpenAPI document and far from it.
+"""Fuzz: generated requests, along the OpenAPI document and far from it.
 
-Source: docs/protocol.md "Common to all routes".
-
-No answer is a 5xx, nothing shows up in the log as a failure, and nothing hangs.
+Source: docs/protocol.md "Common to all routes". No answer is a 5xx, the log has no failure, and nothing hangs.
 """
 
 import re
@@ -30,7 +28,7 @@ FROM_BYTES = 2_500  # for each way to make them
 
 
 def assert_nothing_failed(process):
-    """The service runs on, and its log tells of no failure and no answer that was its own fault."""
+    """Check that the service runs on, and that its log has no failure and no 5xx."""
     assert process.popen.poll() is None
     for sign in ("Traceback", "Unhandled", "critical"):
         assert sign not in process.log, process.log[process.log.index(sign) - 2000 :][:5000]
@@ -38,8 +36,8 @@ def assert_nothing_failed(process):
 
 
 @pytest.mark.limit(400)
-async def test_the_service_is_what_its_document_says(serve, shared_dsn, tmp_path, figure):
-    """schemathesis finds no answer that the document doesn't describe, and no rule in it that isn't kept."""
+async def test_service_matches_its_openapi_document(serve, shared_dsn, tmp_path, figure):
+    """schemathesis finds no undocumented answer and no broken rule."""
     process = await serve(shared_dsn)
     words = [
         *(BIN / "schemathesis", "run", f"{process.url}/api/openapi.json", "--checks", "all", "--no-color"),
@@ -114,7 +112,7 @@ CRUMBS = st.binary(max_size=4) | st.sampled_from(
 
 @st.composite
 def requests(draw, token, *, broken):
-    """A request, of a player or not, with anything in its fields and its body; with a fault if it is to be `broken`."""
+    """A request, of a player or not, with any fields and body; `broken` adds one fault."""
     body = draw(BODIES)
     fields = [b"%b: %b" % (name, value.encode("latin-1")) for name, value in draw(st.lists(st.tuples(NAMES, VALUES)))]
     if draw(st.booleans()):
@@ -134,7 +132,7 @@ def requests(draw, token, *, broken):
 
 @st.composite
 def crumbled(draw):
-    """A request from the tests of the wire with up to four crumbs in it, or in place of something."""
+    """A request from the tests of the wire with up to four inserted or replaced pieces."""
     data = draw(SEEDS)
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))
@@ -143,7 +141,7 @@ def crumbled(draw):
 
 
 def poke(port, data):
-    """Send all of it and hang up once there is an answer, or both sides wait; what has come back."""
+    """Send all of it and hang up once there is an answer, or both sides wait; return the answer."""
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS) as connection:
         try:
@@ -161,12 +159,12 @@ def poke(port, data):
 
 
 def statuses(received):
-    """The statuses of the answers in it."""
+    """Return the statuses of the answers in it."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", received)]
 
 
 def tried(strategy, count, try_one):
-    """The statuses that so many examples are answered with; a short run takes the same ones each time."""
+    """Return the statuses of the answers to all examples; a short run takes the same ones each time."""
     seen = Counter()
 
     @settings(
@@ -186,8 +184,8 @@ def tried(strategy, count, try_one):
     return dict(seen)
 
 
-async def test_any_well_formed_request_leaves_its_connection_usable(serve, shared_dsn, full, figure):
-    """Whatever stands in its fields and its body, it is answered with less than 500, and so is the next one."""
+async def test_well_formed_request_leaves_its_connection_usable(serve, shared_dsn, full, figure):
+    """Any fields and any body get less than 500, and so does the next request."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     token = (await process.player()).tokens.access_token
@@ -203,8 +201,8 @@ async def test_any_well_formed_request_leaves_its_connection_usable(serve, share
     assert_nothing_failed(process)
 
 
-async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full, figure):
-    """One fault among any fields is answered with one 4xx, and what follows is not served."""
+async def test_malformed_request_ends_its_connection(serve, shared_dsn, full, figure):
+    """One fault among any fields gets one 4xx, and the rest isn't served."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     token = (await process.player()).tokens.access_token
@@ -220,8 +218,8 @@ async def test_any_malformed_request_ends_its_connection(serve, shared_dsn, full
 
 
 @pytest.mark.short
-async def test_no_bytes_do_harm(serve, shared_dsn, full, figure):
-    """Any mixture of requests and rubbish is answered with less than 500 or not at all, and no connection hangs."""
+async def test_random_bytes_do_no_harm(serve, shared_dsn, full, figure):
+    """Any mixture of requests and garbage gets less than 500 or no answer, and no connection hangs."""
     process = await serve(shared_dsn)
 
     def try_one(data):

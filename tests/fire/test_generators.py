@@ -1,4 +1,4 @@
-"""Clients that a generator makes of the OpenAPI document (docs/protocol.md "Generated clients")."""
+"""Clients generated from the OpenAPI document (docs/protocol.md "Generated clients")."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from tests.harness.error_codes import openapi
 
 
 @pytest.mark.needs("openapi-python-client")
-def test_a_generated_client_has_every_route(tmp_path):
+def test_generated_client_has_every_route(tmp_path):
     """With the settings of docs/protocol.md openapi-python-client has no warnings, and writes a function for each."""
     page = (ROOT / "docs" / "protocol.md").read_text("utf-8")
     (settings,) = re.findall(r"```yaml\n(content_type_overrides:\n.+?)```", page, re.S)

@@ -1,4 +1,4 @@
-"""One account or one connection that asks for all it can get: everybody else is served as ever.
+"""One account or one connection that sends as much as it can: other clients are served as usual.
 
 Source: docs/security.md "Bounds".
 """
@@ -23,7 +23,7 @@ BUSY = 10  # how many times slower than the targets a busy machine may be
 
 
 def filled(beginning, item, end):
-    """A body of at most 1 MiB: as many of the item as there is room for, with commas between."""
+    """Return a body of at most 1 MiB with as many of the item as fit, separated by commas."""
     count = (MAX_BODY - len(beginning) - len(end)) // (len(item) + 1)
     return beginning + ",".join([item] * count) + end
 
@@ -58,8 +58,8 @@ ATTACKS = {
 
 @pytest.mark.parametrize("connections", [1, 8])
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_one_client_takes_nothing_from_the_others(serve, shared_dsn, figure, attack, connections):
-    """While one account sends what is most costly, on one connection or on eight, others wait for nothing."""
+async def test_greedy_client_delays_no_other(serve, shared_dsn, figure, attack, connections):
+    """One account sends the most expensive requests, on one connection or on eight."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     ann, bob = await process.player("ann"), await process.player("bob")
@@ -86,14 +86,14 @@ async def test_one_client_takes_nothing_from_the_others(serve, shared_dsn, figur
 
 
 def large_progress():
-    """Progress of 0.9 MB, within all bounds."""
+    """Return progress of 0.9 MB, within all bounds."""
     one = {"unlocked": True, "unlock_date": "2026-01-01T00:00:00Z", "reward_granted": False}
     records = [{"id": f"{number:06}"} | one for number in range(1_990)]
     return progress_of(achievements=records, **{f"zz{number}": 70 * [100] for number in range(1_990)})
 
 
-async def test_tiny_pushes_onto_large_progress_take_nothing_from_the_others(serve, shared_dsn, figure):
-    """Four accounts, on two connections each, have large progress that each of their pushes has to be merged with."""
+async def test_pushes_onto_large_progress_delay_no_other(serve, shared_dsn, figure):
+    """Four accounts, on two connections each, have large progress that each of their pushes must be merged with."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     requests, small, body = [], encode(progress_of()), encode(large_progress())

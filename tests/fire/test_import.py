@@ -1,4 +1,4 @@
-"""`solisync import-original` at size: in a minute and in little memory, whenever it was killed before."""
+"""`solisync import-original` at size: in a minute, in little memory, and after any kill."""
 
 import json
 import random
@@ -24,7 +24,7 @@ DIGEST = "SELECT count(*), md5(string_agg(md5({0}::text), '' ORDER BY md5({0}::t
 
 
 def fill(directory, players, replays, avatars):
-    """Make a file and a directory of that size, with progress and replays as games write them; returns both."""
+    """Make a file and a directory of that size, with progress and replays as games write them; return both."""
     path, images = there.create(directory / "original.db"), directory / "avatars"
     images.mkdir()
     ids = [f"{number:08x}-1111-4111-8111-111111111111" for number in range(players)]
@@ -53,13 +53,13 @@ def fill(directory, players, replays, avatars):
 
 
 def digest(dsn):
-    """What is in each table, whatever the order."""
+    """Return a digest of each table, independent of the order of its rows."""
     return {table: run_sql(dsn, DIGEST.format(table)) for table in TABLES}
 
 
 @pytest.mark.limit(900)
-async def test_a_large_server_moves_in_within_a_minute(migrated_database, place, figure):
-    """10,000 players, 50,000 replays of 8 kB and as many events, 1,000 avatars; and again, when nothing is new."""
+async def test_large_import_takes_at_most_a_minute(migrated_database, place, figure):
+    """The file has 10,000 players, 50,000 replays of 8 kB, 50,000 events and 1,000 avatars. It is imported twice."""
     size = (10_000, 50_000, 1_000)
     path, images = fill(place, *size)
     words = ["import-original", path, "--avatars", images]
@@ -74,8 +74,8 @@ async def test_a_large_server_moves_in_within_a_minute(migrated_database, place,
 
 
 @pytest.mark.limit(900)
-async def test_it_may_be_killed_anywhere(migrated_database, postgres, place, launch, figure):
-    """kill -9 at any moment, again and again: the last run leaves what a single one does."""
+async def test_killed_import_can_be_repeated(migrated_database, postgres, place, launch, figure):
+    """After kills at any moment, the last run leaves what a single one does."""
     path, images = fill(place, 2_000, 5_000, 200)
     words = [*SOLISYNC, "import-original", path, "--avatars", images]
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""kill -9 under load: whatever was acknowledged is there, whole and once, and no refresh token works twice."""
+"""kill -9 under load: each acknowledged write is stored once, and no refresh token works twice."""
 
 import os
 import random
@@ -17,7 +17,7 @@ PLAYERS = 6
 
 
 async def check(crowd, process, figure, what):
-    """Stop the load and compare what the players remember with what is there."""
+    """Stop the load; compare the memory of the players with the database."""
     acknowledged = await deferToThread(crowd.stop)
     for player in crowd.players:
         await deferToThread(player.check, process.port, process.sql)
@@ -25,8 +25,8 @@ async def check(crowd, process, figure, what):
     assert acknowledged > 20
 
 
-async def test_killing_the_service_loses_nothing(serve, reactor, durable, figure):
-    """Workers and whole services die at any moment, and another takes over."""
+async def test_killing_services_loses_no_acknowledged_write(serve, reactor, durable, figure):
+    """Workers and whole services are killed at any moment, and another takes over."""
     chance = random.Random(20261120)
     process = await serve(durable.dsn, SOLISYNC_WORKERS="2")
     current = [process]
@@ -47,8 +47,8 @@ async def test_killing_the_service_loses_nothing(serve, reactor, durable, figure
     assert current[0].stop() == 0
 
 
-async def test_killing_the_database_loses_nothing(serve, reactor, durable, figure):
-    """PostgreSQL dies at any moment, and comes back."""
+async def test_killing_the_database_loses_no_acknowledged_write(serve, reactor, durable, figure):
+    """PostgreSQL is killed at any moment, and comes back."""
     chance = random.Random(20261121)
     process = await serve(durable.dsn)
     crowd = Crowd(lambda: [process.port], PLAYERS, seed=2)

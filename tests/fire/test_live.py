@@ -1,4 +1,4 @@
-"""Streams of events while processes and databases are killed, and while thousands come and go: nobody else notices."""
+"""Streams of events while processes and databases are killed, and thousands come and go: other clients don't notice."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ GAME = (
 
 
 async def open_all(reactor, port, tokens):
-    """A stream for each token, once all have begun."""
+    """Open a stream for each token; return when all have begun."""
 
     async def begin(token):
         stream = await connect(reactor, port, token)
@@ -39,8 +39,8 @@ async def open_all(reactor, port, tokens):
     return await gather(WIDTH, begin, tokens)
 
 
-async def test_a_reload_ends_a_thousand_streams(serve, reactor, shared_dsn, figure):
-    """Each is told why and when to come back, and finds a new worker, even if it comes sooner; there events go on."""
+async def test_reload_moves_a_thousand_streams_to_new_workers(serve, reactor, shared_dsn, figure):
+    """`end` has the reason and the time to come back. A stream that comes back early finds a new worker, too."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     ann = await process.player()
@@ -70,8 +70,8 @@ async def test_a_reload_ends_a_thousand_streams(serve, reactor, shared_dsn, figu
     assert process.stop() == 0
 
 
-async def test_a_killed_worker_costs_its_streams_alone(serve, reactor, shared_dsn):
-    """Its streams break off, and open again; those of the other worker go on, and hear of what the new one stores."""
+async def test_killed_worker_ends_only_its_own_streams(serve, reactor, shared_dsn):
+    """Its streams open again. Those of the other worker continue, with events from the new worker."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     ann = await process.player()
@@ -88,7 +88,7 @@ async def test_a_killed_worker_costs_its_streams_alone(serve, reactor, shared_ds
 
 
 async def test_streams_outlive_the_database(durable, reactor):
-    """After a kill -9 of PostgreSQL they are still there, and are told what was stored meanwhile, on any node."""
+    """After a kill -9 of PostgreSQL they report what was stored on any node."""
     nodes = [await start(reactor, durable.dsn) for _ in range(2)]
     try:
         ann = await nodes[0].player()
@@ -115,11 +115,11 @@ async def test_streams_outlive_the_database(durable, reactor):
 
 
 @pytest.mark.needs("git")
-async def test_an_older_node_tells_nothing_and_breaks_nothing(launch, server, reactor, place, listen, monkeypatch):
-    """One of the version before there were streams, on the same database.
+async def test_node_without_streams_works_beside_new_nodes(launch, server, reactor, place, listen, monkeypatch):
+    """The older node has the version before streams, on the same database.
 
-    What it stores, `hello` tells, and the next event here; what is uploaded through it is checked here; sessions that
-    it ends are found within a minute.
+    `hello` reports what it stores, as does the next event here. Its uploads are checked here. Sessions that it ends
+    are found within a minute.
     """
     monkeypatch.setattr(stream_upkeep, "TICK_SECONDS", 0.25 / 30)  # a minute passes in two seconds
     older = await deferToThread(start_older, launch, place, server.dsn)
@@ -148,7 +148,7 @@ async def test_an_older_node_tells_nothing_and_breaks_nothing(launch, server, re
 
 
 def start_older(launch, place, dsn):
-    """A service from the commit before the one that brought the bus."""
+    """Start a service from the commit before the one that added the bus."""
     found = git("log", "--diff-filter=A", "--format=%H", "--", "solisync/events/bus.py").decode().split()
     if not found:
         pytest.skip("the history is not here")
@@ -164,8 +164,8 @@ def git(*words):
     return subprocess.run(["git", "-C", ROOT, *words], stdout=subprocess.PIPE, check=True).stdout
 
 
-async def test_nobody_notices_that_thousands_come_and_go(serve, shared_dsn, figure):
-    """While 2,000 streams open, are cut and open again, /health answers as fast as otherwise."""
+async def test_2000_reconnecting_streams_delay_no_request(serve, shared_dsn, figure):
+    """The streams open, are cut and open again; /health answers as usual."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     tokens = "\n".join(listeners(shared_dsn, 2_000))

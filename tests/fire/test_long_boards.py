@@ -1,4 +1,4 @@
-"""Boards stay quick however long they are: a million verified replays of a hundred thousand players."""
+"""Boards stay quick with a million verified replays of a hundred thousand players."""
 
 import pytest
 
@@ -39,8 +39,8 @@ MILLISECONDS = 5
 
 
 @pytest.mark.limit(600)
-async def test_no_page_of_a_board_reads_the_evidence(migrated_database, figure):
-    """The first page, a deep one and around oneself are read by index; ranks are counted to 10,000 and no further."""
+async def test_board_pages_are_read_by_index(migrated_database, figure):
+    """The first page, a deep one and the one around a player are tested. Ranks are counted up to 10,000."""
     players, replays = 100_000, 1_000_000
     run_sql(migrated_database, FILL, {"players": players, "replays": replays})
     run_sql(migrated_database, "CHECKPOINT")  # before the commit is on disk, no page is marked as visible to all

@@ -1,4 +1,4 @@
-"""Lists stay quick however long they are: a million replays, of which the newest hundred thousand are unlisted."""
+"""Lists stay quick with a million replays, of which the newest hundred thousand are unlisted."""
 
 import pytest
 
@@ -54,8 +54,8 @@ NTH = "SELECT received_at, id::text FROM replays WHERE user_id = %s ORDER BY 1 D
 
 
 @pytest.mark.short
-async def test_no_list_reads_more_than_it_shows(migrated_database, full, figure):
-    """Each is read by an index in its own order, and touches as little with many replays as with few."""
+async def test_lists_read_no_more_than_they_show(migrated_database, full, figure):
+    """Each list uses an index in its own order, and reads as little with many replays as with few."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)
     users = [user for user, _, _ in players(migrated_database, PLAYERS)]
     run_sql(migrated_database, FILL, (users, unlisted, count))
@@ -86,8 +86,8 @@ async def test_no_list_reads_more_than_it_shows(migrated_database, full, figure)
 
 
 @pytest.mark.short
-async def test_a_player_who_lists_little_costs_little(migrated_database, full, figure):
-    """Everybody's view of a player who has unlisted all but the oldest ten reads those ten, on any page."""
+async def test_player_with_few_listed_replays_is_quick_to_show(migrated_database, full, figure):
+    """The player has unlisted all but the oldest ten; every page reads only those ten."""
     count = 1_000_000 if full else 20_000
     (hiding, *_), (other, *_), *_ = players(migrated_database, PLAYERS)
     users = [user for (user,) in run_sql(migrated_database, "SELECT id::text FROM users")]
@@ -108,8 +108,8 @@ async def test_a_player_who_lists_little_costs_little(migrated_database, full, f
 
 
 @pytest.mark.parametrize("share", [pytest.param(0, marks=pytest.mark.short), 2, 1_000])
-async def test_verified_replays_are_looked_for_among_a_thousand(migrated_database, full, figure, share):
-    """However many replays and verdicts there are, and however few of them are verified."""
+async def test_search_for_verified_replays_reads_at_most_a_thousand(migrated_database, full, figure, share):
+    """The number of replays, and the share of verified ones, don't matter."""
     count = 1_000_000 if full else 20_000
     run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], count // 10, count))
     run_sql(migrated_database, VERDICTS, {"share": share})
@@ -123,8 +123,8 @@ async def test_verified_replays_are_looked_for_among_a_thousand(migrated_databas
 
 
 @pytest.mark.parametrize("analyzed", [pytest.param(False, marks=pytest.mark.short), True])
-async def test_a_repeated_upload_is_found_by_index(migrated_database, full, figure, analyzed):
-    """Among all replays of the player, of which each belongs to a game; also before anything was analyzed."""
+async def test_repeated_upload_is_found_by_index(migrated_database, full, figure, analyzed):
+    """The player has many replays, each of a game. The index works before any ANALYZE."""
     count = 1_000_000 if full else 20_000
     (user, *_), *_ = players(migrated_database, PLAYERS)
     run_sql(migrated_database, FILL, ([user] * PLAYERS, 0, count))
@@ -139,8 +139,8 @@ async def test_a_repeated_upload_is_found_by_index(migrated_database, full, figu
         assert found.buffers < 100
 
 
-async def test_what_was_unlisted_just_now_costs_little(migrated_database, full, figure):
-    """Before any vacuum the index still has entries of what was unlisted: they are passed by without being read."""
+async def test_recently_unlisted_replays_are_skipped_in_the_index(migrated_database, full, figure):
+    """Before a vacuum the index still has their entries, which are skipped without reading the rows."""
     count, unlisted = (1_000_000, 100_000) if full else (20_000, 2_000)
     run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], 0, count))
     run_sql(migrated_database, "ANALYZE replays")

@@ -1,4 +1,4 @@
-"""Refreshes whose requests or answers are lost: no player has to log in again."""
+"""Refreshes with lost requests or answers: no player has to log in again."""
 
 from contextlib import suppress
 from random import Random
@@ -14,7 +14,7 @@ AT_ONCE = 8
 
 
 class LossyNetwork:
-    """Passes requests on, each from an address of its own, and loses half of the answers.
+    """A network that passes requests on, each from its own address, and loses half of the answers.
 
     Of these, half lose their request already.
     """
@@ -40,7 +40,10 @@ class LossyNetwork:
 
 @pytest.mark.short
 async def test_lost_answers_of_refreshes_end_no_session(server, full, figure):
-    """Each client repeats a refresh until it has the answer; in the end each session has one live token: its own."""
+    """Each client repeats a refresh until it has the answer.
+
+    In the end each session has one live token: the client's.
+    """
     count, each = (250, 40) if full else (10, 30)
     network = LossyNetwork(20261124)
     clients = []

@@ -1,4 +1,4 @@
-"""Floods of logins and of new passwords: bcrypt has as much to do as it can, and nothing else is slower."""
+"""Floods of logins and of password changes: bcrypt uses its full capacity, and nothing else is slower."""
 
 import os
 import sys
@@ -37,7 +37,7 @@ async def production(launch, reactor, empty_database):
 
 
 def hashes_per_second(seconds):
-    """What bcrypt alone achieves with every core, in threads as polite as the service's."""
+    """Return the rate of bcrypt alone with every core, in threads with the service's niceness."""
     hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(passwords.COST))
 
     def work(_):
@@ -53,14 +53,14 @@ def hashes_per_second(seconds):
 
 
 def login(name="ann", password=PASSWORD):
-    """A login from an address that nobody had before."""
+    """Log in from a new address."""
     body = f'{{"username": "{name}", "password": "{password}"}}'
     lines = [f"X-Forwarded-For: {new_address()}", f"Content-Length: {len(body)}"]
     return head("POST", "/api/auth/login", *lines) + body.encode()
 
 
-async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
-    """Logins beyond what the cores can hash are declined, the others keep every core busy, and all else is quick."""
+async def test_flood_of_logins_delays_no_other_request(production, figure):
+    """Logins beyond the capacity of the cores are declined; the others keep every core busy."""
     player = await production.player("ann")
     bearer = f"Authorization: Bearer {player.tokens.access_token}"
     asked = {"health": head("GET", "/health"), "me": head("GET", "/api/me", bearer)}
@@ -89,14 +89,14 @@ async def test_a_flood_of_logins_leaves_the_rest_quick(production, figure):
 
 
 def new_password(token, current):
-    """A change of the password to what it is, from an address that nobody had before."""
+    """Change the password to the same one, from a new address."""
     body = f'{{"current_password": "{current}", "new_password": "{PASSWORD}"}}'
     lines = [f"X-Forwarded-For: {new_address()}", f"Authorization: Bearer {token}", f"Content-Length: {len(body)}"]
     return head("PUT", "/api/me/password", *lines) + body.encode()
 
 
-async def test_a_flood_of_new_passwords_leaves_the_rest_quick(production, figure):
-    """A hundred players who change their passwords as often as they may, rightly and wrongly, slow nothing else."""
+async def test_flood_of_password_changes_delays_no_other_request(production, figure):
+    """A hundred players change their passwords as often as allowed, with right and wrong old ones."""
     tokens = [token for _, _, token in players(production.dsn, 101)]
     hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(passwords.COST)).decode()
     run_sql(production.dsn, "UPDATE users SET password_hash = %s", (hashed,))

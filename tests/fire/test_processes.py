@@ -1,4 +1,4 @@
-"""Several processes under load: all can be replaced or stopped without dropping a request, and all of them serve."""
+"""Several processes under load: a reload or a stop drops no request, and all processes serve."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from tests.harness.service import ready
 
 
 async def test_rolling_restarts_drop_no_request(serve, reactor, shared_dsn, figure):
-    """While all workers are replaced, again and again, 200 requests a second are answered, every one."""
+    """All workers are replaced, again and again, under 200 requests a second."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     player = await process.player()
@@ -39,7 +39,7 @@ async def test_rolling_restarts_drop_no_request(serve, reactor, shared_dsn, figu
 
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.short), 2])
 async def test_sigterm_cuts_no_request(serve, reactor, shared_dsn, full, figure, count):
-    """A service that is stopped under 200 requests a second answers each whole, or refuses the connection."""
+    """A service that is stopped under 200 requests a second answers each completely, or refuses the connection."""
     truncate(shared_dsn)
     for _ in range(3 if full else 1):
         process = await serve(shared_dsn, SOLISYNC_WORKERS=str(count))
@@ -72,8 +72,8 @@ async def test_all_workers_serve(serve, reactor, shared_dsn):
     assert process.stop() == 0
 
 
-async def test_an_embedded_database_has_room_for_all(launch, reactor, initialized, place):
-    """Four workers of 30 connections each, and a fifth while they are replaced, find room in the embedded database."""
+async def test_embedded_database_has_connections_for_all_workers(launch, reactor, initialized, place):
+    """Four workers have 30 connections each, and a fifth runs during a reload."""
     variables = {"SOLISYNC_DATABASE_CONNECTIONS": "30", "SOLISYNC_DATA_DIR": str(initialized(place / "data"))}
     process = start(launch, *SOLISYNC, "--workers", "4", **variables)
     await ready(reactor, process.client())

@@ -19,15 +19,15 @@ BUSY = 10  # how many times slower than the target a busy machine may be
 
 
 def wrong(name):
-    """A request with a random code."""
+    """Return a request with a random code."""
     body = msgspec.json.encode({"name": name, "code": new_code(CODE_DIGITS)})
     lines = [*map(": ".join, SITE.items()), f"Content-Length: {len(body)}"]
     return head("POST", "/api/admin/session", *lines).replace(b"Host: a", b"Host: localhost") + body
 
 
 @pytest.mark.limit(300)
-async def test_a_right_code_is_answered_soon_among_wrong_ones(serve, migrated_database, reactor, figure):
-    """While as many connections as this process may open send a wrong code each, 16,000 at most."""
+async def test_right_code_is_answered_soon_among_wrong_ones(serve, migrated_database, reactor, figure):
+    """As many connections as this process may open send a wrong code each, 16,000 at most."""
     port = free_port()
     await serve(migrated_database, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
     console = Console(port, administration(reactor, migrated_database))

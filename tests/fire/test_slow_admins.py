@@ -1,4 +1,4 @@
-"""Slow and oversized requests at the console's listener: each is cut as on the players', who don't notice.
+"""Slow and oversized requests at the console's listener: each is cut, and players don't notice.
 
 Source: docs/security.md "Bounds".
 """
@@ -16,12 +16,12 @@ EACH, SECONDS, QUIET_SECONDS = 100, 45, 10
 
 
 def opening(*lines):
-    """The beginning of a sign-in."""
+    """Return the beginning of a sign-in."""
     return head("POST", "/api/admin/session", *lines).replace(b"Host: a", b"Host: localhost")
 
 
-async def test_strangers_at_the_console_cost_players_nothing(serve, shared_dsn, reactor, figure):
-    """Dribbled heads and bodies, and heads and bodies that are too large, all at once: /health stays quick."""
+async def test_slow_clients_of_the_console_do_not_delay_players(serve, shared_dsn, reactor, figure):
+    """Dribbled and oversized heads and bodies come together, and /health stays quick."""
     truncate(shared_dsn)
     port = free_port()
     process = await serve(shared_dsn, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")

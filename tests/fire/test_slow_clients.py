@@ -1,4 +1,4 @@
-"""Slow clients: each is cut when its time is up, and until then it costs the others nothing.
+"""Slow clients: each is cut at its deadline, and doesn't delay other clients before.
 
 Source: docs/security.md "Bounds".
 """
@@ -26,7 +26,7 @@ def bench():
 
 
 async def large_replay(process):
-    """The path of a replay that is as large as can be."""
+    """Return the path of a replay of the largest size."""
     client = await process.player("ann")
     replay = b'{"mode": "Zen", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01"'
     replay += b', "moves": "' + b"x" * (MAX_BODY - len(replay) - 14) + b'"}'
@@ -34,13 +34,13 @@ async def large_replay(process):
 
 
 def fetch(port, request):
-    """Fetch something and read all of it."""
+    """Fetch a path and read all of it."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         return ask(connection, request)[0]
 
 
-async def test_slow_clients_are_cut_and_harm_nobody(serve, shared_dsn, reactor, figure):
-    """Dribbled headers, dribbled bodies and unread answers, all at once: cut in time, health quick, memory flat."""
+async def test_slow_clients_are_cut_and_delay_no_other(serve, shared_dsn, reactor, figure):
+    """Dribbled headers, dribbled bodies and unread answers come together; memory stays flat."""
     truncate(shared_dsn)
     each, seconds = 300, 60
     process = await serve(shared_dsn)
@@ -72,8 +72,8 @@ async def test_slow_clients_are_cut_and_harm_nobody(serve, shared_dsn, reactor, 
 
 
 @pytest.mark.parametrize("target", ["/nope", "/api/auth/login", "/api/sync/push"])
-async def test_unfinished_bodies_of_strangers_cost_little_memory(serve, shared_dsn, reactor, figure, target):
-    """250 bodies of 1 MiB, all but their last byte: at most 70 MiB, and nobody waits for them."""
+async def test_unfinished_bodies_take_little_memory(serve, shared_dsn, reactor, figure, target):
+    """250 bodies of 1 MiB lack their last byte. They take at most 70 MiB, and other requests don't wait."""
     truncate(shared_dsn)
     process = await serve(shared_dsn)
     await deferLater(reactor, 1)  # for the memory of the start to settle
@@ -99,10 +99,10 @@ async def test_unfinished_bodies_of_strangers_cost_little_memory(serve, shared_d
 
 
 @pytest.mark.short
-def test_what_nobody_reads_has_a_bound(bench):
-    """When too much is unread, the answers of those are given up who have read nothing for longest.
+def test_unread_answers_have_a_bound(bench):
+    """When too much is unread, the answers whose clients have read nothing for longest are given up.
 
-    Such a client is cut as soon as it reads on, or at its deadline; one that is merely slow gets everything.
+    Such a client is cut when it continues to read, or at its deadline; one that is only slow gets everything.
     """
     big = len(bench.pages.big)
     bench.connections.unread.most = 10 * big

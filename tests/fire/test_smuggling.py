@@ -1,7 +1,8 @@
-"""Request smuggling: what one reader of a connection takes for a body and another for a request (RFC 9112 §11.2).
+"""Request smuggling: bytes that one reader takes for a body and another for a request (RFC 9112 §11.2).
 
-Each case is a request with another one hidden in it. It is sent to the service itself, and through nginx, whose clients
-share connections to the service: there a hidden request that is served would shift the answers of everybody else.
+Each case is a request with another one hidden in it. It is sent to the service itself, and through nginx, whose
+clients share connections to the service: there a hidden request that is served would shift the answers of all other
+clients.
 """
 
 import re
@@ -24,12 +25,12 @@ IN_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (SIZE, HIDDEN)
 
 
 def request(fields, body=HIDDEN, first=b"POST /nope HTTP/1.1"):
-    """A request with these lines in its header."""
+    """Return a request with these lines in its header."""
     return first + b"\r\nHost: a\r\nX-Request-Id: outer-000\r\n" + fields + b"\r\n\r\n" + body
 
 
 def chunked(body, fields=b""):
-    """A request with a body in chunks."""
+    """Return a request with a body in chunks."""
     return request(b"Transfer-Encoding: chunked" + fields, body)
 
 
@@ -177,28 +178,28 @@ EVERYTHING = [
 
 
 def numbered(data, number):
-    """A case with ids of its own."""
+    """Return a case with new ids."""
     return data.replace(b"outer-000", b"outer-%03d" % number).replace(b"hidden-000", b"hidden-%03d" % number)
 
 
 def marked(mark, more=b""):
-    """A harmless request with an id."""
+    """Return a harmless request with an id."""
     return b"GET /health HTTP/1.1\r\nHost: a\r\nX-Request-Id: %b\r\n%b\r\n" % (mark.encode(), more)
 
 
 def ids(received):
-    """The X-Request-Ids of the answers in it."""
+    """Return the X-Request-Ids of the answers in it."""
     return re.findall(rb"\r\nX-Request-Id: (\S+)", received, re.IGNORECASE)
 
 
 def served(process):
-    """How many requests with each id the service has logged, refused ones included."""
+    """Return how many requests with each id the service has logged, refused ones included."""
     return Counter(re.findall(r"\b((?:outer|hidden|mark)-[0-9a-z-]+)$", process.log, re.M))
 
 
 @pytest.mark.short
-async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_dsn, figure):
-    """Each gets one 4xx and the end of its connection: neither what is hidden in it nor what follows is served."""
+async def test_invalid_request_is_refused_with_all_that_follows(serve, shared_dsn, figure):
+    """Each gets one 4xx and the end of its connection. Neither the hidden request nor the next one is served."""
     process = await serve(shared_dsn)
     statuses = Counter()
     for number, (name, data) in enumerate(INVALID.items()):
@@ -212,8 +213,8 @@ async def test_what_is_invalid_is_refused_with_all_that_follows(serve, shared_ds
 
 
 @pytest.mark.short
-async def test_a_body_is_never_a_request(serve, shared_dsn, figure):
-    """Valid requests with one hidden in the body are answered for themselves, and so is the request after them."""
+async def test_request_hidden_in_a_body_is_not_served(serve, shared_dsn, figure):
+    """The valid request around it is answered, and so is the request after it."""
     process = await serve(shared_dsn)
     for number, (name, data) in enumerate(VALID.items()):
         last = marked(f"mark-{number}", b"Connection: close\r\n")
@@ -236,7 +237,7 @@ class Client:
         self.connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
     def ask(self):
-        """Ask for something and check that the answer is to that."""
+        """Send a request and check that the answer belongs to it."""
         self._count += 1
         mark = f"mark-{self._name}-{self._count}"
         self.connection.sendall(marked(mark))
@@ -251,7 +252,7 @@ class Client:
 
 
 def attack(port, data):
-    """Send a case and take what comes, without waiting for long."""
+    """Send a case and return the answers, without waiting for long."""
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(data)
     received = b""
@@ -278,8 +279,8 @@ def attack(port, data):
     ],
     ids=["buffered", "unbuffered", "unbuffered and lenient"],
 )
-async def test_nobody_behind_a_proxy_gets_another_ones_answer(serve, shared_dsn, launch, tmp_path, directives, figure):
-    """Clients who share nginx with an attacker get their own answers, and what nginx took for a body is no request."""
+async def test_clients_behind_a_proxy_get_their_own_answers(serve, shared_dsn, launch, tmp_path, directives, figure):
+    """Clients share nginx with an attacker. What nginx took for a body is never a request."""
     process = await serve(shared_dsn)
     nginx = start_nginx(launch, tmp_path, process.port, *directives)
     statuses = Counter()

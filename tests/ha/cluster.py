@@ -1,4 +1,4 @@
-"""The cluster of deploy/patroni on loopback: its very files, with other addresses, directories and passwords."""
+"""The cluster of deploy/patroni on loopback: the same files, with other addresses, directories and passwords."""
 
 import contextlib
 import ctypes
@@ -48,13 +48,13 @@ PR_SET_PDEATHSIG = 1
 
 
 def binaries():
-    """The directory of the newest PostgreSQL that Debian's packages have installed."""
+    """Return the directory of the newest PostgreSQL that Debian's packages have installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else None
 
 
 class Cluster:
-    """Three servers, by their numbers, and etcd; in a directory that the user they run as can enter."""
+    """Three servers, by their numbers, and etcd; in a directory that their user can enter."""
 
     def __init__(self, place):
         self.place = place
@@ -72,11 +72,11 @@ class Cluster:
         return directory
 
     def address(self, number):
-        """The address of a server, as deploy/patroni has it in another network."""
+        """Return the address of a server, which deploy/patroni has in another network."""
         return f"{self.network}{number}"
 
     def file(self, name, number=1, **replaced):
-        """A file of deploy/patroni as server `number` has it, written into the cluster's directory."""
+        """Write a file of deploy/patroni for server `number` into the cluster's directory."""
         text = (FILES / name).read_text("utf-8")
         own = ("name: node1", "://192.0.2.11:23", "listen: 192.0.2.11", "connect_address: 192.0.2.11")
         lines = []
@@ -140,12 +140,12 @@ class Cluster:
         self.run("patroni", self.file("patroni.yml", number), cwd=directory, name=f"patroni{number}")
 
     def dsn(self, number, *, user="solisync", dbname="solisync"):
-        """A DSN of one server."""
+        """Return a DSN of one server."""
         return f"host={self.address(10 + number)} user={user} password={PASSWORD} dbname={dbname} connect_timeout=2"
 
     @property
     def url(self):
-        """The DATABASE_URL of deploy/patroni/solisync.env."""
+        """Return the DATABASE_URL of deploy/patroni/solisync.env."""
         (line,) = [
             line for line in self.file("solisync.env").read_text().splitlines() if line.startswith("DATABASE_URL")
         ]
@@ -156,7 +156,7 @@ class Cluster:
         return run_sql(self.dsn(number, user="postgres", dbname="postgres"), statement)
 
     def state(self):
-        """What Patroni says of each server that it can ask: {number: {"role": …, "state": …, "sync_standby": …}}."""
+        """Return Patroni's state of each reachable server: {number: {"role": …, "state": …, "sync_standby": …}}."""
         for number in NODES:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
                 asked = http.client.HTTPConnection(self.address(10 + number), 8008, timeout=2)
@@ -167,32 +167,32 @@ class Cluster:
 
     @property
     def primary(self):
-        """The number of the server that takes writes; None while there is none, or two."""
+        """Return the number of the server that takes writes; None while there is none, or two."""
         found = [number for number in NODES if self.is_primary(number)]
         return found[0] if len(found) == 1 else None
 
     def is_primary(self, number):
-        """Whether a server answers and takes writes."""
+        """Return whether a server answers and takes writes."""
         with contextlib.suppress(psycopg2.Error):
             return self.sql(number, READ_ONLY) == [(False,)]
         return False
 
     @property
     def synchronous(self):
-        """The number of the standby that commits wait for; None when there is none."""
+        """Return the number of the standby that commits wait for, or None."""
         found = [number for number, member in self.state().items() if member["role"] == "sync_standby"]
         return found[0] if found else None
 
     @property
     def healthy(self):
-        """Whether there are a primary, a synchronous standby and another one, all streaming."""
+        """Return whether there are a primary, a synchronous standby and another one, all streaming."""
         roles = sorted(
             member["role"] for member in self.state().values() if member["state"] in ("running", "streaming")
         )
         return roles == ["leader", "replica", "sync_standby"] and self.primary is not None
 
     def pids(self, number):
-        """Patroni and PostgreSQL of a server."""
+        """Return the processes of Patroni and PostgreSQL of a server."""
         return list(processes_in(self.place / f"patroni{number}"))
 
     def signal(self, pids, how):
@@ -201,25 +201,25 @@ class Cluster:
             kill(pid, how)
 
     def kill_server(self, number):
-        """End Patroni and PostgreSQL of a server at once."""
+        """Kill Patroni and PostgreSQL of a server together."""
         while pids := self.pids(number):
             self.signal(pids, signal.SIGKILL)
             self._started[f"patroni{number}"].wait(PATIENCE)
             time.sleep(0.05)
 
     def freeze_server(self, number):
-        """Stop Patroni and PostgreSQL of a server: clients still connect, and hear nothing."""
+        """Stop Patroni and PostgreSQL of a server: clients still connect, and get no answer."""
         frozen = set()
         while new := set(self.pids(number)) - frozen:
             self.signal(new, signal.SIGSTOP)
             frozen |= new
 
     def thaw_server(self, number):
-        """Let a frozen server go on."""
+        """Let a frozen server continue."""
         self.signal(self.pids(number), signal.SIGCONT)
 
     def freeze_etcd(self, *, thaw=False):
-        """Stop all of etcd, or let it go on."""
+        """Stop all of etcd, or let it continue."""
         how = signal.SIGCONT if thaw else signal.SIGSTOP
         self.signal([self._started[f"etcd{number}"].pid for number in NODES], how)
 
@@ -230,7 +230,7 @@ class Cluster:
         subprocess.run(map(str, words), check=True, env=clean_environment(**PASSWORDS), stdout=subprocess.DEVNULL)
 
     def start_proxies(self):
-        """HAProxy, and PgBouncer behind it for the database; returns the DATABASE_URL that leads through both."""
+        """Start HAProxy, and PgBouncer behind it; return the DATABASE_URL that leads through both."""
         text = HAPROXY.replace("192.0.2.", self.network) + self.file("haproxy.cfg").read_text()
         file = self.place / "haproxy.cfg"
         file.write_text(text)
@@ -244,7 +244,7 @@ class Cluster:
         return f"postgresql://solisync:{PASSWORD}@{self.address(31)}:6432/solisync"
 
     def end(self):
-        """Kill everything that this cluster has started."""
+        """Kill all processes of this cluster."""
         for number in NODES:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.kill_server(number)

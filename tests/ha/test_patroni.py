@@ -1,7 +1,7 @@
-"""Patroni, as deploy/patroni has it, under two nodes of solisync with players on them: whatever happens to a server.
+"""Patroni, as deploy/patroni has it, under two nodes of solisync with players on them, with faults of servers.
 
-Nothing acknowledged is lost, no spent refresh token is good again, no node is restarted, the first write comes within a
-second of the promotion, and readiness says the truth within 2.5 seconds.
+No acknowledged write is lost, no spent refresh token works again, no node is restarted. The first write comes within
+a second of the promotion, and readiness is right within 2.5 seconds.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def cluster():
 
 @pytest.fixture
 def settled(cluster):
-    """The cluster when all three servers are as they should be."""
+    """The cluster when all three servers are healthy."""
     wait_for(lambda: cluster.healthy, 2 * PATIENCE)
     return cluster
 
@@ -70,7 +70,7 @@ def pooled_nodes(cluster, logs):
 
 
 class Scene:
-    """Players on two nodes, and what is seen of them and of the servers meanwhile."""
+    """Players on two nodes, and observations of them and of the servers while they play."""
 
     def __init__(self, cluster, nodes, reactor):
         self.cluster = cluster
@@ -83,7 +83,7 @@ class Scene:
 
     @contextlib.asynccontextmanager
     async def playing(self):
-        """Play meanwhile."""
+        """Play while the block runs."""
         for node in self.nodes:
             await ready(self._reactor, node.client(), 60)
         async with contextlib.AsyncExitStack() as stack:
@@ -96,11 +96,11 @@ class Scene:
             await deferLater(self._reactor, 5)
 
     async def promoted(self, since):
-        """When a server became the primary."""
+        """Return when a server became the primary."""
         return await until(self._reactor, lambda: self.promotions.since(since), OUTAGE_SECONDS)
 
     async def wrote(self, since):
-        """When both nodes had acknowledged a write after this moment, and were ready after that: two numbers."""
+        """Return when both nodes had acknowledged a write after this moment, and when both were ready after that."""
         wrote = await until(
             self._reactor,
             lambda: all(moments := [players.wrote_after(since) for players in self.players]) and max(moments),
@@ -114,7 +114,7 @@ class Scene:
         return wrote, ready
 
     async def check(self, say, *, pooled=False):
-        """Nothing is lost, no spent token is good, no node has ended, and readiness told the truth; say the figures."""
+        """Check: nothing is lost, no spent token works, no node ended, and readiness was right; print figures."""
         dsn = self.cluster.dsn(await deferToThread(lambda: self.cluster.primary))
         for players in self.players:
             await deferToThread(players.check, dsn)
@@ -133,7 +133,7 @@ class Scene:
 
 
 async def lose_primary(scene):
-    """Its power fails; it is back when another one has taken over."""
+    """Cut the primary's power; start it again when another one has taken over."""
     number = await deferToThread(lambda: scene.cluster.primary)
     began = time.monotonic()
     await deferToThread(scene.cluster.kill_server, number)
@@ -142,7 +142,7 @@ async def lose_primary(scene):
 
 
 async def freeze_primary(scene):
-    """It is silent, until it is replaced; then its watchdog resets the machine."""
+    """Freeze the primary until it is replaced; then its watchdog resets the machine."""
     number = await deferToThread(lambda: scene.cluster.primary)
     began = time.monotonic()
     await deferToThread(scene.cluster.freeze_server, number)
@@ -156,14 +156,14 @@ async def freeze_primary(scene):
 
 
 async def switch_over(scene):
-    """An operator moves the primary."""
+    """Move the primary as an operator does."""
     began = time.monotonic()
     await deferToThread(scene.cluster.switch_over)
     return began, await scene.promoted(began), lambda: None
 
 
 async def lose_etcd(scene):
-    """Nobody can hold a lease, so the primary steps down until etcd is back."""
+    """Freeze etcd: no server can hold a lease, so the primary steps down until etcd is back."""
     began = time.monotonic()
     scene.cluster.freeze_etcd()
     await until(scene._reactor, lambda: not scene.promotions.primaries, OUTAGE_SECONDS)
@@ -173,8 +173,7 @@ async def lose_etcd(scene):
 
 
 @pytest.mark.parametrize("happens", [switch_over, lose_primary, freeze_primary, lose_etcd])
-async def test_the_primary_changes(settled, nodes, reactor, figure, happens):
-    """The nodes find the next one by themselves."""
+async def test_nodes_find_the_next_primary(settled, nodes, reactor, figure, happens):
     scene = Scene(settled, nodes, reactor)
     async with scene.playing():
         began, promoted, repair = await happens(scene)
@@ -190,8 +189,8 @@ async def test_the_primary_changes(settled, nodes, reactor, figure, happens):
     assert ready - promoted < WRITE_SECONDS * BUSY + ANSWER_SECONDS
 
 
-async def test_the_standby_is_frozen(settled, nodes, reactor, figure):
-    """Commits hang until the primary waits for the other standby; readiness says so, and sessions stay few."""
+async def test_frozen_standby_delays_commits_only(settled, nodes, reactor, figure):
+    """Commits hang until the primary waits for the other standby. Readiness reports that, and sessions stay few."""
     scene = Scene(settled, nodes, reactor)
     number = await deferToThread(lambda: settled.synchronous)
     async with scene.playing():
@@ -207,8 +206,8 @@ async def test_the_standby_is_frozen(settled, nodes, reactor, figure):
 
 
 @pytest.mark.limit(400)
-async def test_behind_pgbouncer(settled, pooled_nodes, reactor, figure):
-    """As when the power of the primary fails; how long that takes is only reported."""
+async def test_nodes_behind_pgbouncer_survive_a_lost_primary(settled, pooled_nodes, reactor, figure):
+    """The time of the recovery is only printed."""
     scene = Scene(settled, pooled_nodes, reactor)
     async with scene.playing():
         began, promoted, repair = await lose_primary(scene)
@@ -222,8 +221,8 @@ async def test_behind_pgbouncer(settled, pooled_nodes, reactor, figure):
     await scene.check(figure)
 
 
-async def test_a_standby_gives_a_backup(settled, nodes, reactor, tmp_path):
-    """As docs/high-availability.md "Backups" says."""
+async def test_backup_can_be_made_from_a_standby(settled, nodes, reactor, tmp_path):
+    """The source is docs/high-availability.md "Backups"."""
     await ready(reactor, nodes[0].client())
     url = settled.url.replace("read-write", "prefer-standby")
     done = await deferToThread(run, *SOLISYNC, "backup", tmp_path / "dump", DATABASE_URL=url)
@@ -232,6 +231,6 @@ async def test_a_standby_gives_a_backup(settled, nodes, reactor, tmp_path):
 
 
 def count_sessions(cluster):
-    """How many sessions the nodes have on the primary."""
+    """Return how many sessions the nodes have on the primary."""
     sessions = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
     return len(cluster.sql(cluster.primary, sessions))

@@ -1,4 +1,4 @@
-"""What is seen meanwhile: who becomes the primary, what readiness says, which refresh tokens are spent."""
+"""Observers that run during a fault: of promotions, of readiness, and of spent refresh tokens."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ SOON_SECONDS = 1.0  # readiness may be sooner to find a new primary than the pla
 
 
 class Promotions:
-    """Notes in a thread when a server that took no writes takes them."""
+    """A thread that notes when a server that took no writes takes them."""
 
     def __init__(self, cluster):
         self._cluster = cluster
@@ -48,12 +48,12 @@ class Promotions:
                 self.primaries.pop(number, None)
 
     def since(self, moment):
-        """When a server began to take writes after this moment; None when none did."""
+        """Return when a server began to take writes after this moment, or None."""
         return min((when for when in self.primaries.copy().values() if when > moment), default=None)
 
 
 class Readiness:
-    """Asks a node in a thread, five times a second, whether it is ready."""
+    """A thread that requests the readiness of a node five times a second."""
 
     def __init__(self, node, players):
         self._node = node
@@ -78,12 +78,12 @@ class Readiness:
 
     @property
     def slowest(self):
-        """How long an answer took, at most."""
+        """Return the longest time of an answer."""
         return max(came - sent for sent, came, _ in self.answers)
 
     @property
     def longest_lie(self):
-        """For how long a 200 came, at most, although no write of a player had been acknowledged, nor soon was."""
+        """Return how long a 200 came, at most, without an acknowledged write of a player before or soon after."""
         written, longest = sorted(self._players.written), 0.0
         for _, came, status in self.answers:
             index = bisect(written, came)
@@ -93,7 +93,7 @@ class Readiness:
         return longest
 
     def ready_after(self, moment):
-        """When it first said 200 in an answer that was asked for after this moment."""
+        """Return the time of the first 200 to a request sent after this moment."""
         return next((came for sent, came, status in self.answers if sent > moment and status == 200), None)
 
 
@@ -137,5 +137,5 @@ class Refreshing:
         return None
 
     def accepted_again(self):
-        """How many spent tokens are accepted once more."""
+        """Return how many spent tokens are accepted once more."""
         return sum(refresh(self._node, token)[0] != 401 for token in self.spent)

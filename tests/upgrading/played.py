@@ -1,4 +1,4 @@
-"""What players and operators leave in the database of a release, and what can be asked of it ever after."""
+"""Data that players and operators leave in the database of a release, and the requests that read it later."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ FAR = "2126-01-01"  # when what would expire meanwhile does so in a database tha
 
 
 def game(number=None, **changes):
-    """A replay: the example, or a win of the game's own engine in which moves were undone."""
+    """Return a replay: the example, or a win of the game's own engine in which moves were undone."""
     replay = EXAMPLE if number is None else wins("2026-05-19", undo=True)[number]["replay"]
     return json.dumps({**replay, **changes}).encode()
 
@@ -41,7 +41,7 @@ async def unchecked(reactor, server):
 
 
 async def play(reactor, server, administrate, place):
-    """Let players register and play, while replays are checked; import one from an original server."""
+    """Register players who play while replays are checked; import one from an original server."""
     ann, *others = [await server.player(name) for name in (ANN, BEN, CEM, DEE)]
     await ann.upload_avatar(PIXEL, "image/png")
     for client in (ann, *others):
@@ -67,7 +67,7 @@ async def play(reactor, server, administrate, place):
 
 
 async def look_after(server, console):
-    """Let an admin do all kinds of acts, and players what they do in need; returns the secrets that they have got."""
+    """Carry out all kinds of acts as an admin, and of emergency steps as players; return the secrets that they got."""
     ann, cem, dee = [server.client() for _ in range(3)]
     ids = ids_of(server)
     await cem.login(CEM, PASSWORD)
@@ -90,18 +90,18 @@ async def look_after(server, console):
 
 
 def keep(server):
-    """Let nothing expire that a test of a later version needs."""
+    """Extend all expiries that a test of a later version needs."""
     server.sql(f"UPDATE refresh_tokens SET expires_at = '{FAR}'")
     server.sql(f"UPDATE reset_tokens SET expires_at = '{FAR}'")
 
 
 def ids_of(server):
-    """The id of each player."""
+    """Return the id of each player."""
     return dict(server.sql("SELECT username, id::text FROM users"))
 
 
 async def answers(server, console):
-    """What the service answers about everything in its database: JSON by path, of other documents the digest."""
+    """Return the service's answers about everything in its database: JSON by path, of other documents the digest."""
     ids = ids_of(server)
     replays = [row[0] for row in server.sql("SELECT id::text FROM replays ORDER BY received_at")]
     seeds = f"{EXAMPLE['seed']}/{EXAMPLE['draw_mode']}"
@@ -124,7 +124,7 @@ async def answers(server, console):
 
 
 async def go_on(reactor, server, console, secrets):
-    """Let everybody go on from there: what was kept counts, what was refused is refused, what was ended ends."""
+    """Let all players continue: stored values count, refused requests stay refused, ended sessions stay ended."""
     ids = ids_of(server)
     ann, ben, cem, dee, eve = [server.client() for _ in PLAYERS]
     ((session,), *_) = server.sql("SELECT jti::text FROM refresh_tokens WHERE user_id = %s", (ids[ANN],))

@@ -1,4 +1,4 @@
-"""Each release's database serves under this version: docs/upgrading.md."""
+"""Databases of former releases work under this version: docs/upgrading.md."""
 
 import json
 import lzma
@@ -35,13 +35,13 @@ async def serving(reactor, dsn, checkers=0):
 
 
 def tables(dsn):
-    """The number of rows of each table."""
+    """Return the number of rows of each table."""
     names = run_sql(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     return {name: run_sql(dsn, f"SELECT count(*) FROM {name}")[0][0] for (name,) in names}
 
 
 def dumped(dsn, place):
-    """The database as SQL, in statements that any client can run."""
+    """Return the database as SQL, in statements that any client can run."""
     words = ["--no-owner", "--no-privileges", "--rows-per-insert=100"]
     program = find_binaries(place, None) / "pg_dump"
     dump = subprocess.run([program, *words, dsn], env=ENVIRONMENT, check=True, capture_output=True, text=True).stdout
@@ -49,8 +49,11 @@ def dumped(dsn, place):
 
 
 @pytest.mark.long
-async def test_a_release_leaves_something_in_each_table(reactor, migrated_database, place):
-    """And answers the same when it is asked twice; `make release-dump` keeps the database for the test below."""
+async def test_release_dump_has_rows_in_each_table(reactor, migrated_database, place):
+    """Two requests for the same thing have the same answer.
+
+    `make release-dump` keeps the database for the test below.
+    """
     dsn, administrate = migrated_database, administration(reactor, migrated_database)
     running, _ = await serving(reactor, dsn, checkers=1)
     await played.play(reactor, running, administrate, place)
@@ -74,8 +77,8 @@ async def test_a_release_leaves_something_in_each_table(reactor, migrated_databa
 
 
 @pytest.mark.parametrize("version", RELEASES)
-async def test_a_database_of_a_release_serves_after_the_upgrade(reactor, empty_database, version):
-    """It gets all later migrations; what it had answered it still answers, and players and operators go on."""
+async def test_database_of_a_release_serves_after_the_upgrade(reactor, empty_database, version):
+    """All later migrations are applied. Answers stay the same, and players and operators continue."""
     run_sql(empty_database, read(f"{version}.sql.xz"))
     kept = json.loads(read(f"{version}.json.xz"))
     ((latest,),) = run_sql(empty_database, "SELECT max(number) FROM public.schema_migrations")
@@ -96,7 +99,7 @@ def read(name):
 
 
 def differences(old, new, path=""):
-    """Where a new answer lacks what an old one had; it may have more."""
+    """Yield the places where a new answer lacks what an old one had; it may have more."""
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             found
