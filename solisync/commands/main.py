@@ -67,7 +67,7 @@ def command_parser() -> argparse.ArgumentParser:
     commands.add_argument(
         "--reset-password",
         metavar="USERNAME",
-        help="set a player's new password, read from standard input, and end all their sessions",
+        help="set a new password for a player, read from standard input, and end all their sessions",
     )
     commands.add_argument("--migrate", action="store_const", const=True, help="update the schema of the database")
     commands.add_argument("--smoke", metavar="URL", help="check a running service by playing one whole session")

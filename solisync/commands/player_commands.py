@@ -27,7 +27,7 @@ PLAYER_COMMANDS = (
             argument("--since", "only players who registered since this day or time", metavar="DATE", type=moment),
             argument(
                 "--order",
-                "name (the default); or newest, last used or largest first, up to 1000 players",
+                "name (the default); the others list the newest, last used or largest first, up to 1000 players",
                 choices=("name", "registered", "used", "bytes"),
                 default="name",
             ),

@@ -46,7 +46,7 @@ REPLAY_COMMANDS = (
     Command(
         "replays check",
         "replays:check",
-        "check replays without a verdict: the given ones before all others; without ids, all, after all others",
+        "check the given replays first, or all replays last; replays with a verdict are skipped",
         (
             argument("ids", "ids of replays", metavar="ID", nargs="*"),
             argument("--again", "also replays that have a verdict", action="store_true"),

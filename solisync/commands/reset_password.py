@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
-        description="Set a player's new password, read from standard input, and end all their sessions.",
+        description="Set a new password for a player, read from standard input, and end all their sessions.",
         epilog="Uses the service's database, which may be in use: the one in DATABASE_URL, else the embedded one in the"
         " data directory.",
     )

@@ -56,7 +56,7 @@ COMMANDS = (
         "analytics:export",
         "write analytics events in the order of their arrival",
         (
-            argument("--format", "jsonl (one object a line) or csv", choices=("jsonl", "csv"), default="jsonl"),
+            argument("--format", "jsonl (one object per line) or csv", choices=("jsonl", "csv"), default="jsonl"),
             argument("--since", "only events since this day or time, in UTC", metavar="DATE", type=moment),
             argument("--until", "only events before this day or time, in UTC", metavar="DATE", type=moment),
             _PROGRESS,

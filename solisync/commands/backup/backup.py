@@ -42,9 +42,9 @@ LEFT_OUT = (
     "admin_sessions",
 )
 
-# pg_restore begins with `SET x_timeout = 0` for the timeouts of its own version, some of which an older server doesn't
-# know. This sed script turns each into a statement that does nothing if the server lacks the timeout, and changes no
-# other line.
+# pg_restore begins with `SET x_timeout = 0` for each timeout of its version. An older server doesn't know all of them.
+# This sed script turns each into a statement that does nothing if the server lacks the timeout. It changes no other
+# line.
 _AS_SERVER_KNOWS = (
     r"1,/^SET check_function_bodies /s/^SET \([a-z_]*_timeout\) = 0;$"
     r"/SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = '\1';/"

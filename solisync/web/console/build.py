@@ -21,8 +21,8 @@ from .service import Inspections, Overviews
 from .signing_in import SigningIn
 
 INTERFACE = Interface(
-    "solisync administration",
-    "Administration of players and their data, on a listener of its own.",
+    "solisync console",
+    "The API of the console, where admins look after players. It has a separate listener.",
     {
         "session": "Sessions of admins",
         "players": "Players, and acts on them",
@@ -40,7 +40,7 @@ class ConsoleOpenApi(OpenApi):
     def __init__(self, routes: Callable[[], tuple[Route, ...]]) -> None:
         super().__init__(routes, INTERFACE)
 
-    @get("/openapi.json", name="openapi", summary="This interface")
+    @get("/openapi.json", name="openapi", summary="Describe this API")
     async def document(self) -> Reply:
         return await super().document()
 

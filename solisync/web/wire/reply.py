@@ -28,7 +28,7 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')  # a tag may contain commas
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply of any status; `content_type` is None if there is no body.
+    """A reply of any status; a reply without a body has no `content_type`.
 
     `pieces` make up the body, if given; each is generated when the client has taken the previous one. A reply with a
     `stream` never ends by itself.

@@ -130,7 +130,7 @@ class Request(LeanRequest):
             self.processingFailed(Failure())
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Answer 500 if the resource itself fails; Twisted would send an HTML page."""
+        """Send the error 500 if the resource itself fails; Twisted would send an HTML page."""
         _log.failure("could not process a request", reason)
         if not self.startedWriting:
             self.answer(Reply.error("internal", "internal server error"))
@@ -184,7 +184,7 @@ class Request(LeanRequest):
 
     @property
     def bearer(self) -> str:
-        """The bearer token, with its scheme in any case (RFC 6750 §2.1); raises Unauthorized if there isn't exactly one."""
+        """The bearer token, its scheme in any case (RFC 6750 §2.1); raises Unauthorized unless there is exactly one."""
         headers = self.fields(b"authorization")
         match = _BEARER.fullmatch(headers[0]) if len(headers) == 1 else None
         if match is None:
