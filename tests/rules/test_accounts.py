@@ -41,6 +41,6 @@ def test_bounds_of_a_password_are_exact(length, accepted):
 
 
 @pytest.mark.parametrize("text", ["", "  ", "ab", "x" * 33, "a b c", "ünïcode", "a" * 100_000])
-def test_login_with_an_impossible_username_looks_up_none(text):
+def test_login_with_an_impossible_username_is_not_looked_up(text):
     """The login continues without a name, so that it costs as much as any login."""
     assert username_to_look_up(text) is None

@@ -52,22 +52,22 @@ def test_replies_are_remembered_until_a_push_covers_them():
     assert knows.after(games(9), games(21), Basis.COUNTED) == Known(games(9), (games(20), games(21)))
 
 
-def test_push_merged_by_maximum_is_remembered_only_if_it_covers_the_stored_counts():
-    """A lower push may be late, after a larger one. That one's games are in the new reply, but in no earlier one."""
+def test_push_merged_by_maximum_is_remembered_if_it_covers_the_stored_counts():
+    """A lower push may be late, after a larger one. The larger push is in the new reply, but in no earlier one."""
     knows = Known(None, (games(50),))
     assert knows.after(games(27), games(60), Basis.MAXIMUM) == Known(None, (games(60),))
     assert NOTHING_KNOWN.after(games(60), games(60), Basis.MAXIMUM) == Known(games(60), (games(60),))
 
 
 def test_wins_by_draw_mode_in_a_reply_stay_known():
-    """A push may cover a reply without them before the next push has them. They aren't counted again."""
+    """A push may cover a reply without them before the next push has them. The games aren't counted again."""
     told = games(9)._replace(draw_three_wins=2)
     knows = Known(games(5), (told,)).after(games(9), games(12), Basis.COUNTED)
     assert knows == Known(told, (games(12),))
 
 
 def test_new_wins_by_draw_mode_do_not_exceed_new_wins():
-    """Further ones are older, taken from the stored counts by a merge by maxima."""
+    """Any others are older wins, which a merge by maxima has removed from the stored counts."""
     pushed, stored = games(10)._replace(draw_one_wins=9, draw_three_wins=2), games(12)._replace(draw_three_wins=2)
     _, counts, _ = add(pushed, stored, Known(games(9), ()))
     assert (counts.games_won, counts.draw_one_wins, counts.draw_three_wins) == (13, 12, 2)

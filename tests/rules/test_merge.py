@@ -187,7 +187,7 @@ def test_stored_document_is_read_back_unchanged(first):
     [(0, 0), (499, 0), (500, 1), (4_999, 9), (5_000, 10), (5_999, 10), (6_000, 11), (U64, U32)],
 )
 def test_level_follows_from_experience(xp, expected):
-    """A level needs 500 up to level 10, and 1,000 above, until a client's u32 ends."""
+    """Each level needs 500 up to level 10, and 1,000 above, up to the limit of a client's u32."""
     assert level(xp) == expected
 
 
@@ -220,7 +220,7 @@ def test_averages_follow_the_side_with_more_wins():
 
 
 def test_later_week_brings_its_goals():
-    """Goals belong to one week. Of the same week, each goal keeps its higher count."""
+    """Goals belong to one week. In the same week, each goal keeps its higher count."""
     old = example(progress__weekly_goal_week_iso="2026-W16", progress__weekly_goal_progress={"a": 9, "b": 1})
     new = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 1})
     same = example(progress__weekly_goal_week_iso="2026-W17", progress__weekly_goal_progress={"a": 0, "c": 2})

@@ -238,7 +238,7 @@ def test_replay_with_a_game_id_has_a_digest(value):
 
 @pytest.mark.parametrize("value", ['"x"', "1", "null", "[]", '"\\ud800"', '"5d2c8f8e-6f0a-4c53-9b1e-3a7d0c9e4b2"'])
 def test_replay_without_a_game_id_has_no_digest(value):
-    """The id is absent or isn't a UUID, which is no error."""
+    """An id that is absent or isn't a UUID raises no error."""
     assert read_replay(json.dumps(GOOD).replace("}", f', "game_id": {value}}}').encode()).digest is None
     assert read_replay(json.dumps(GOOD).encode()).digest is None
 

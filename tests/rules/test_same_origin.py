@@ -82,7 +82,7 @@ def test_page_of_another_origin_is_refused(host, origin, sites):
 @pytest.mark.parametrize(
     "site", ["cross-site", "same-site", "none", "", "Same-Origin", "same-origin, same-origin", "x"]
 )
-def test_each_header_alone_can_refuse(site):
+def test_other_fetch_site_is_refused(site):
     """A header that names another site counts, whatever Origin has."""
     assert not asked("a", ["https://a"], [site])
     assert not asked("a", [], [site])

@@ -78,7 +78,7 @@ def test_device_knew_all_games_if_its_base_is_what_is_stored():
 
 
 def test_device_knew_all_games_if_a_merge_has_lowered_wins_of_a_draw_mode():
-    """The replies to the sessions decide."""
+    """The counts that the sessions have received decide."""
     told = games(100, draw_three=3)
     assert add(games(105, draw_three=3), games(100), Known(told, ())).knew(told)
 
@@ -94,7 +94,7 @@ def test_device_of_an_uncounted_push_knew_nothing(known, basis):
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=20))
 def test_single_device_gets_its_streaks_back(played):
-    """One device wins, loses and repeats pushes: its streak is never changed, and there is no conflict."""
+    """One device wins, loses and repeats pushes. The server never changes its streak, and reports no conflict."""
     known, told, stored = Known(None, (NO_GAMES,)), NO_GAMES, streaks(0, 0, None, best=0, longest=0)
     mine, streak = NO_GAMES, 0
     for won, twice in played:

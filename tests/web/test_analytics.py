@@ -108,7 +108,7 @@ async def test_name_has_1_to_64_code_points(server, field):
     assert stored(server) == 2
 
 
-async def test_an_event_is_stored_once(server):
+async def test_event_is_stored_once(server):
     """Repeats are duplicates, whether they are in the same batch, in the same batch sent again, or in another batch."""
     first, second, third = events(3)
     again = first | {"id": first["id"].upper(), "event_type": "other"}
@@ -290,7 +290,7 @@ async def test_name_is_kept_when_it_appears_or_is_pruned_at_the_same_time(server
 
 
 async def test_deletion_during_reports_ends_without_deadlock(two, shared_dsn, no_deadlocks):
-    """While batches name 20 players, these are deleted. Earlier events lose the name, and no request waits forever."""
+    """20 players are deleted while batches name them. Earlier events lose the name, and no request waits forever."""
     clients = await gatherResults([started(next(two).player(f"player{n}")) for n in range(20)])
     first = [batch(*events(2), user_id=f"player{n}") for n in range(20)]
     await report_all(two, first)
@@ -388,7 +388,7 @@ bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value)
 
 
 async def test_any_body_gets_200_or_400(server, full):
-    """Every event of an accepted batch is either accepted or rejected."""
+    """The receipt lists every event as accepted or as rejected."""
     statuses = {200: 0, 400: 0}
     count = 1_000 if full else 60
 

@@ -192,7 +192,7 @@ async def test_other_origins_can_not_use_browser_sessions(reactor, shared_dsn):
 
 
 async def test_client_class_can_act_as_a_page(server):
-    """A check can find out whether a page could log in; it fails if the service sees another host."""
+    """A check can find out whether a page could log in. The login fails if the service sees another host."""
     client = await server.player()
     before = client.tokens
     session = await client.browser_login("ann", PASSWORD)

@@ -68,6 +68,6 @@ async def test_client_that_has_the_deal_gets_a_304(server):
 @pytest.mark.parametrize(
     "name", ["18446744073709551616/DrawOne", "01/DrawOne", "-1/DrawOne", "1.0/DrawOne", "1/DrawTwo"]
 )
-async def test_a_deal_with_a_wrong_seed_or_draw_mode_is_not_found(server, name):
+async def test_deal_with_a_wrong_seed_or_draw_mode_is_not_found(server, name):
     answer = await server.ask("GET", f"/api/deals/{name}")
     assert (answer.status, answer.headers["error-code"]) == (404, "not_found")

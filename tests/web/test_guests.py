@@ -96,7 +96,7 @@ async def test_guest_is_refused_what_needs_a_password_or_shows_it(server, method
     assert (answer.status, answer.headers["error-code"]) == (403, "guest")
 
 
-async def test_guest_has_no_avatar(server):
+async def test_guest_can_not_upload_an_avatar(server):
     """The refusal changes nothing."""
     guest = await begin(server)
     image = b"\x89PNG\r\n\x1a\n"
@@ -349,7 +349,7 @@ async def test_join_of_a_deleted_guest_is_refused(server):
 
 
 async def test_join_of_a_suspended_guest_is_refused(server):
-    """A suspension can't be escaped by joining."""
+    """A player can't escape a suspension by joining."""
     ann, guest = await server.player("ann"), await begin(server)
     server.sql("INSERT INTO suspensions SELECT id, now(), NULL, NULL, false FROM users WHERE guest")
     answer = await join(server, ann, guest.refresh)

@@ -30,7 +30,7 @@ async def test_entry_includes_earlier_pushes(server):
     assert await board(server, client) == [("Ann", 900, 95)]
 
 
-async def test_player_sees_the_own_entry(server):
+async def test_player_sees_own_entry(server):
     """The reply has the name, the bests and the visibility. No rate limit counts the request."""
     client, other = await server.player("ann"), await server.player("bob")
     await opt_in(server, other, "Bob")

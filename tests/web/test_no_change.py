@@ -144,7 +144,7 @@ async def logged_out(server, ann):
     ],
     ids=lambda before: before.__name__,
 )
-async def test_a_request_without_a_change_has_no_consequences(server, consequences, before):
+async def test_request_without_a_change_has_no_consequences(server, consequences, before):
     """No notice is published, no list is forgotten, and the history gets no row."""
     again = await before(server, await server.player("ann"))
     assert await consequences(again) == ([], False, [])

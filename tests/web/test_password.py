@@ -1,4 +1,4 @@
-"""Changing one's password (docs/protocol.md "Sessions")."""
+"""Changing the password (docs/protocol.md "Sessions")."""
 
 import bcrypt
 import pytest
@@ -99,7 +99,7 @@ async def test_imported_hash_uses_72_bytes_until_it_is_replaced(server, how):
     assert await refused(client.login("ann", old[:71])) == (401, "invalid credentials")
     if how == "change":
         await client.change_password(old, new)
-    else:  # a node of an older version hashes so
+    else:  # a node of an older version hashes like this
         made = bcrypt.hashpw(prehash(new.encode()), bcrypt.gensalt(4)).decode()
         server.sql("UPDATE users SET password_hash = %s", (made,))
     assert server.sql("SELECT password_cut FROM users") == [(None,)]

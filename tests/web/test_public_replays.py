@@ -85,7 +85,7 @@ def test_recent_list_reads_no_replay_of_a_suspended_player(server, query):
 
 
 async def test_upgrade_adds_only_the_newest_replays(reactor, empty_database):
-    """The migration takes 20,000 replays, so that writers wait only briefly; the list reads older ones elsewhere."""
+    """The migration takes 20,000 replays, so that writers wait only briefly. The list reads older replays directly."""
     first, *later = load_migrations()[:1], load_migrations()
     await migrate(reactor, empty_database, first)
     [(ann, *_), (bob, *_), (cyd, *_)] = new_players(empty_database, 3)

@@ -85,7 +85,7 @@ async def test_key_of_a_wrong_form_is_refused(server, key):
 
 
 async def test_repeat_is_audited_as_a_repeat(server):
-    """Neither the log nor the metric counts it as a spent token."""
+    """The log and the metric don't count it as a spent token."""
     counted = server.service.parts.metrics.registry.get_sample_value
     before = [counted(f"solisync_refresh_{name}_total") for name in ("repeats", "token_reuse")]
     client = await server.player("ann")

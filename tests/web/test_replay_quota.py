@@ -99,7 +99,7 @@ async def test_full_account_keeps_its_replays_and_uploads_again_below_the_quota(
     assert (await upload(small, client)).json == FULL
 
 
-async def test_deleting_an_account_deletes_its_use(small):
+async def test_deleting_an_account_deletes_its_recorded_use(small):
     client = await small.player("ann")
     assert (await upload(small, client)).status == 200
     fill(small, (await client.me()).id, 1_000)
@@ -146,7 +146,7 @@ async def test_player_is_counted_once(small):
     assert "never executed" in plan()[0]
 
 
-async def test_use_is_right_after_simultaneous_changes(small, no_deadlocks, full):
+async def test_recorded_use_is_right_after_simultaneous_changes(small, no_deadlocks, full):
     """Uploads, deletions by operators of both versions, deletions of accounts and first counts run together."""
     stored, sent = (60, 80) if full else (24, 32)
     clients = await gather(4, lambda number: small.player(f"player_{number}"), range(4))

@@ -120,7 +120,7 @@ async def test_recent_list_can_be_limited_to_verified_replays(server):
 
 
 async def test_verified_replays_are_searched_only_among_the_newest(server):
-    """A replay with that many newer ones isn't found, verified or not."""
+    """A verified replay with that many newer ones isn't found, whatever their verdicts are."""
     client = await server.player("ann")
     me = await client.me()
     replay_id = verified(server.dsn, me.id, 700)
@@ -171,7 +171,7 @@ async def test_replay_id_has_one_spelling(server):
     "body", [b"", b"[]", b"{}", b"null", b"{", b"\xff", replay() + b"x", replay(mode="x"), b"[" * 9999]
 )
 async def test_invalid_replay_is_a_400(server, body):
-    """The body isn't JSON or no object, or has a wrong field; the service stores nothing."""
+    """The body isn't a JSON object, or has a wrong field; the service stores nothing."""
     client = await server.player("ann")
     answer = await upload(server, client, body)
     assert answer.status == 400

@@ -88,6 +88,6 @@ def test_handler_gets_its_parameters_and_path_variables(handler, fields, names):
     ],
 )
 def test_replies_about_a_player_are_private(fields, private, shared):
-    """Replies to the service's own pages are closed to other origins."""
+    """Routes for the service's own pages are closed to other origins."""
     made = route(of_nothing, **fields)
     assert (made.private, made.shared) == (private, shared)

@@ -223,7 +223,7 @@ async def test_tokens_expire_in_their_time(reactor, shared_dsn):
 
 
 async def test_login_takes_as_long_for_an_unknown_player(reactor, shared_dsn):
-    """Otherwise the time would reveal which usernames exist."""
+    """The time would reveal which usernames exist otherwise."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, bcrypt_cost=9)
     names = {"known": "ann", "unknown": "nobody", "absurd": "", "over-long": "x" * 500}

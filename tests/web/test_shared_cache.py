@@ -1,4 +1,4 @@
-"""Lists that are remembered for a second: loaded once for a crowd, never older than a change of ours.
+"""Lists that are remembered for a second, loaded once for simultaneous requests, and ended by each change.
 
 Source: docs/protocol.md "The leaderboard".
 """
@@ -70,7 +70,7 @@ def test_each_variant_is_loaded_and_remembered_separately(source, clock):
 
 
 def test_simultaneous_requests_share_one_loading(remembered, source, clock):
-    """All requests get the value of one loading when the remembered value is too old."""
+    """The remembered value is too old, so one loading gives all requests a new one."""
     for turn in (1, 2):
         crowd = [get(remembered) for _ in range(100)]
         assert len(source.loadings) == turn

@@ -144,7 +144,7 @@ GRANTED = {"reward_granted": True}
     ],
 )
 async def test_error_names_the_path_of_a_wrong_field(server, change, path):
-    """A field out of range, of a wrong type or missing returns 400, and nothing is stored."""
+    """A field that is out of range, of a wrong type or missing returns 400, and nothing is stored."""
     client = await server.player("ann")
     answer = await push(server, client, progress_of(**change))
     assert answer.status == 400
@@ -295,7 +295,7 @@ async def test_leap_second_is_refused(server, field):
 
 
 async def test_text_that_looks_like_a_time_may_have_any_spelling(server):
-    """Fields for times need a colon in the offset; other fields don't. Escapes hide no wrong time."""
+    """Fields for times need a colon in the offset; other fields don't. An escaped wrong time is refused too."""
     client = await server.player("ann")
     texts = progress_of(zz="2026-11-20T00:00:00+0100", progress__weekly_goal_progress={"a:00:00+0100": 1})
     assert (await push(server, client, texts)).status == 200

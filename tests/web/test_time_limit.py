@@ -66,7 +66,7 @@ def test_uncancellable_work_does_not_delay_the_timeout(clock):
 
 
 def test_client_that_leaves_cancels_the_work(clock):
-    """The outcome isn't a TimeoutError. Nor is another failure with which the work reacts to a timeout."""
+    """The outcome isn't a TimeoutError, and neither is the work's own failure at a timeout."""
     limit = TimeLimit(reactor=clock)
     gone = Bounded(limit)
     gone.outcome.cancel()

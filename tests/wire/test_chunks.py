@@ -63,7 +63,7 @@ def test_chunks_that_arrive_together_are_one_call():
     ],
 )
 def test_many_small_chunks_are_refused(first, after, sizes):
-    """CHUNKS in a row pass if they have CHUNK_BYTES on average; otherwise one more is refused. So are many trailers."""
+    """CHUNKS in a row pass. One more is refused unless these had CHUNK_BYTES on average; so are many trailers."""
     decoded(first + (END if after == ONE else b"\r\n"), sizes)
     with pytest.raises(MalformedChunks):
         decoded(first + after, sizes)

@@ -132,7 +132,7 @@ def test_address_has_at_most_128_characters():
 
 
 def test_remembered_clients_are_bounded():
-    """The number of addresses and the length of headers don't matter."""
+    """The memory stays small for any number of addresses and any length of headers."""
     clients = CallerResolver(PROXIES)
     long = "9" * ADDRESS_MAX
     assert clients.resolve("10.0.0.1", ("192.0.2.1", long)) == ("10.0.0.1", "10.0.0.1", False)

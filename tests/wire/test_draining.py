@@ -45,7 +45,7 @@ def test_begun_request_is_the_last_that_is_answered(bench, beginning, rest):
 
 
 def test_idle_connection_is_closed_soon(bench):
-    """A request already on its way gets a moment to arrive."""
+    """The drain first gives a request that is already on its way a moment to arrive."""
     connections = [bench.connect(), bench.connect(HEALTH)]
     drained = begin_to_drain(bench)
     assert [transport.closing for _, transport in connections] == [None, None]

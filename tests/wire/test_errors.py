@@ -46,7 +46,7 @@ async def test_wrong_method_gets_405(ask, method, path, allow):
 
 
 async def test_internal_failure_is_a_500_without_details(bench, warnings, no_lost_failures):
-    """The log has the failure."""
+    """The details are in the log."""
     _, transport = bench.connect(b"GET /broken HTTP/1.1\r\nHost: a\r\n\r\n")
     (answer,) = parse(transport.value())
     assert (answer.status, answer.error) == (500, "internal server error")

@@ -143,7 +143,7 @@ def test_head_read_in_one_go_equals_one_read_line_by_line(pieces):
 
 
 def test_ordinary_heads_are_read_in_one_go():
-    """Other tests wouldn't notice if no head were, or one over a limit."""
+    """Other tests wouldn't notice if no head were read in one go, or one over a limit."""
     long = b"X: " + b"y" * (MAX_HEADER_BYTES - len(GET) - 7) + b"\r\n\r\n"
     for data in (HEALTH, HEALTH + b"rest", GET + b"X: y\r\n" * (MAX_HEADERS - 1) + b"\r\n", GET + long):
         assert read_head(data).end == data.index(b"\r\n\r\n") + 4

@@ -76,8 +76,8 @@ async def test_private_answers_are_not_cached(ask, server, method, path, body, s
         ("bearer a.b.c", True),
     ],
 )
-async def test_refused_token_is_distinguished_from_none(ask, path, header, refused):
-    """Any bytes return 401, with the reason if the route looks at the token."""
+async def test_www_authenticate_distinguishes_a_refused_token_from_none(ask, path, header, refused):
+    """Any bytes return 401. `invalid_token` is added if the route reads tokens and there was one."""
     method, body = ("GET", b"") if path == "/api/me" else ("POST", b'{"refresh_token": "x"}')
     answer = await ask(method, path, {"Authorization": header, "X-Forwarded-For": new_address()}, body)
     assert (answer.status, answer.error) == (401, "unauthorized")
