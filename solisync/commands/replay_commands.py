@@ -15,7 +15,7 @@ REPLAY_COMMANDS = (
             argument("--held", "only held replays, which an operator keeps unlisted", action="store_true"),
             argument(
                 "--top",
-                "instead of replays, list the players of the leaderboard's top 100 whose score is unproven",
+                "instead of replays, list the players of the leaderboard's top 100 whose best score is unproven",
                 action="store_true",
             ),
             argument("--limit", "list at most N (default: 50)", metavar="N", type=count, default=50),

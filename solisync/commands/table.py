@@ -98,10 +98,10 @@ COMMANDS = (
         "seed:fill",
         "fill a database with made-up players, to size a machine or to test clients",
         (
-            argument("--players", "number of players (default 200)", metavar="N", type=some, default=200),
+            argument("--players", "number of players (default: 200)", metavar="N", type=some, default=200),
             argument(
                 "--replays",
-                "number of replays of all these players together",
+                "number of replays of all players together (default: 0)",
                 metavar="N",
                 type=count,
                 default=0,

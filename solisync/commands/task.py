@@ -83,7 +83,7 @@ class Task:
         """Return the name of the user who runs the command; under sudo, the user who ran sudo."""
         try:
             return self.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
-        except KeyError:  # as in some containers
+        except KeyError:  # the user has no name, as in some containers
             return str(os.getuid())
 
 

@@ -31,7 +31,7 @@ TABLE = (
         field="jwt_secret_previous",
         variable="JWT_SECRET_PREVIOUS",
         read=values.secret,
-        help="a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+        help="the previous secret, whose tokens are still accepted (at least 32 bytes)",
     ),
     Setting(
         field="jwt_secret_previous",
@@ -39,14 +39,14 @@ TABLE = (
         option="jwt-secret-previous-file",
         metavar="FILE",
         read=values.secret_file,
-        help="a file with a second secret whose tokens are accepted, for changing JWT_SECRET (at least 32 bytes)",
+        help="a file with the previous secret, whose tokens are still accepted (at least 32 bytes)",
     ),
     Setting(
         field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,
         show=server_of,
-        help="the database to use (default: an embedded PostgreSQL)",
+        help="the URL of the database (default: an embedded PostgreSQL)",
     ),
     Setting(
         field="database_url",
@@ -55,7 +55,7 @@ TABLE = (
         metavar="FILE",
         read=values.dsn_file,
         show=server_of,
-        help="a file with the database to use, instead of DATABASE_URL",
+        help="a file with the URL of the database, instead of DATABASE_URL",
     ),
     Setting(
         field="data_dir",
@@ -65,7 +65,7 @@ TABLE = (
         read=values.directory,
         show=str,
         default=values.default_data_dir(),
-        help="where the embedded PostgreSQL keeps its data",
+        help="the directory in which the embedded PostgreSQL keeps its data",
     ),
     Setting(
         field="listen",
@@ -75,7 +75,7 @@ TABLE = (
         read=values.endpoint,
         show=str,
         default="tcp:8080",
-        help="where to serve, a Twisted endpoint: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
+        help="the Twisted endpoint to serve on: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
     ),
     Setting(
         field="trusted_proxies",
@@ -105,7 +105,7 @@ TABLE = (
         read=values.auth_limit,
         show=shown_limit,
         default=f"{AUTH.most}/{AUTH.seconds}",
-        help="the limit of an address on registrations, logins and refreshes together, as requests/seconds",
+        help="the rate limit of one address for registrations, logins and refreshes together",
     ),
     Setting(
         field="guest_limit",
@@ -113,7 +113,7 @@ TABLE = (
         read=values.guest_limit,
         show=shown_limit,
         default=f"{GUEST.most}/{GUEST.seconds}",
-        help="the limit of an address on new guests (accounts without a password); 0 for no new guests",
+        help="the rate limit of one address for new guests (accounts without a password); 0 for no new guests",
     ),
     Setting(
         field="pages",
@@ -123,7 +123,7 @@ TABLE = (
         read=values.switch,
         show=shown_switch,
         default="on",
-        help="serve no pages for players, and so no browser logins",
+        help="serve no pages for players, and allow no logins of browsers",
     ),
     Setting(
         field="site_name",
@@ -159,7 +159,7 @@ TABLE = (
         read=values.whole(1, 64),
         show=str,
         default="1",
-        help="the number of processes that serve, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
+        help="the number of serving processes, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
     ),
     Setting(
         field="checkers",
@@ -169,7 +169,7 @@ TABLE = (
         read=values.whole(0, 64),
         show=str,
         default="1",
-        help="the number of low-priority processes that check replays here; 0 leaves checking to other nodes",
+        help="the number of low-priority processes that check replays; 0 leaves checking to other nodes",
     ),
     Setting(
         field="database_connections",
@@ -179,7 +179,7 @@ TABLE = (
         read=values.whole(1, 1000),
         show=str,
         default="8",
-        help="the number of database connections of a process",
+        help="the number of database connections per process",
     ),
     Setting(
         field="streams",
@@ -189,14 +189,14 @@ TABLE = (
         read=values.whole(0, 100_000),
         show=str,
         default="10000",
-        help="the most streams of live events of a process; 0 for none",
+        help="the maximum number of live event streams per process; 0 for no streams",
     ),
     Setting(
         field="bus_database_url",
         variable="SOLISYNC_BUS_DATABASE_URL",
         read=values.dsn,
         show=server_of,
-        help="a database URL where LISTEN works, if DATABASE_URL leads to a pooler that shares connections",
+        help="the URL of the database without a pooler, for LISTEN, if DATABASE_URL leads to a pooler",
     ),
     Setting(
         field="bus_database_url",
@@ -205,7 +205,7 @@ TABLE = (
         metavar="FILE",
         read=values.dsn_file,
         show=server_of,
-        help="a file with that URL, instead of SOLISYNC_BUS_DATABASE_URL",
+        help="a file with the URL of the database without a pooler, instead of SOLISYNC_BUS_DATABASE_URL",
     ),
     Setting(
         field="stop_seconds",
@@ -215,7 +215,7 @@ TABLE = (
         read=values.seconds,
         show=str,
         default="10",
-        help="how long a stop waits for running requests",
+        help="the time that a stop waits for running requests",
     ),
     Setting(
         field="metrics_listen",
@@ -224,8 +224,8 @@ TABLE = (
         metavar="ENDPOINT",
         read=values.endpoint,
         show=str,
-        help="where Prometheus may fetch /metrics, a Twisted endpoint like tcp:9100:interface=127.0.0.1"
-        " (default: nowhere)",
+        help="the Twisted endpoint where Prometheus fetches /metrics, such as tcp:9100:interface=127.0.0.1"
+        " (default: none)",
     ),
     Setting(
         field="admin_listen",
@@ -234,8 +234,8 @@ TABLE = (
         metavar="ENDPOINT",
         read=values.admin_endpoint,
         show=str,
-        help="where admins reach the console: unix:/run/solisync/admin.sock, tcp:8081:interface=127.0.0.1, …"
-        " (default: nowhere)",
+        help="the Twisted endpoint of the console: unix:/run/solisync/admin.sock, tcp:8081:interface=127.0.0.1, …"
+        " (default: none)",
     ),
     Setting(
         field="admin_hosts",
@@ -255,7 +255,7 @@ TABLE = (
         read=values.log_format,
         show=str,
         default="text",
-        help="the format of the log: text for people, or a JSON object in each line",
+        help="the format of the log: text for people, or one JSON object per line",
     ),
     Setting(
         field="prepared_statements",
@@ -265,7 +265,7 @@ TABLE = (
         read=values.switch,
         show=shown_switch,
         default="on",
-        help="don't prepare statements: for a PgBouncer in transaction mode, which can't keep them",
+        help="don't prepare statements, for a PgBouncer in transaction mode, which can't keep them",
     ),
     Setting(
         field="replay_quota_mib",
@@ -273,14 +273,14 @@ TABLE = (
         read=values.whole(0, 1_000_000),
         show=str,
         default="64",
-        help="the space for an account's replays, in MiB; 0 for no limit",
+        help="the space for one account's replays, in MiB; 0 for no limit",
     ),
     Setting(
         field="analytics_days",
         variable="SOLISYNC_ANALYTICS_DAYS",
         read=values.whole(1, 36_500),
         show=str,
-        help="the days after which analytics events are deleted; if unset, they are kept",
+        help="the number of days after which analytics events are deleted; if unset, they are kept",
     ),
     Setting(
         field="history_days",
@@ -288,7 +288,7 @@ TABLE = (
         read=values.whole(0, 3_650),
         show=str,
         default="30",
-        help="the days after which the history of accounts is deleted; 0 keeps no history",
+        help="the number of days after which account history is deleted; 0 keeps no history",
     ),
 )
 
