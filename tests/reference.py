@@ -68,7 +68,7 @@ def _listener(title, interface):
 
 
 def _operation(interface, operation, common):
-    """The summary of a route, its parameters, body, answer, and the errors that not every route has."""
+    """The summary of a route, its parameters, body, answer, and its particular errors."""
     token = f"Needs {NEEDED[next(iter(operation['security'][0]))]}. " if operation["security"] else ""
     body = operation.get("requestBody", {}).get("content", {})
     answer = operation["responses"]["200"]["content"]
@@ -100,7 +100,7 @@ def _errors(codes):
 
 
 def _content(content):
-    """Return the types of a body: of JSON its schema, of others the media types."""
+    """Return the types of a body: for JSON its schema, otherwise the media types."""
     data = content.get("application/json")
     if "text/event-stream" in content:
         return f"`text/event-stream` of {_link('StreamEvent')}"
@@ -168,7 +168,7 @@ def _paragraph(text):
 
 
 def _table(titles, rows):
-    """The rows of a table with these titles; nothing without rows, and no column without content."""
+    """The rows of a table with these titles. An empty table is left out, and so is an empty column."""
     kept = [index for index in range(len(titles)) if any(row[index] for row in rows)]
     for row in [titles, ["---"] * len(titles), *rows] if rows else ():
         yield "| " + " | ".join(" ".join(row[index].split()).replace("|", "\\|") for index in kept) + " |"

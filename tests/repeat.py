@@ -1,7 +1,7 @@
-"""`make test-repeat`: the tests again and again beside busy loops, to find a test that fails by chance.
+"""`make test-repeat`: repeats the tests beside busy loops, to find a test that fails by chance.
 
-Without `--only` each round is a whole run, as `make test` does it. With `--only` one process runs each of the named
-tests so many times, alone. At the end comes a table of the tests that failed and how often; exit status 1 if any did.
+Without `--only` each round is a whole run, like `make test`. With `--only` one process runs each of the named tests
+many times, alone. At the end comes a table of the tests that failed and how often; the exit status is 1 if any did.
 """
 
 import argparse
@@ -21,7 +21,7 @@ BUSY_LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  
 
 
 def main():
-    """Run the tests, and print what failed."""
+    """Run the tests, and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=5, metavar="N", help="how often each test runs (default 5)")
     parser.add_argument("--busy", type=int, default=0, metavar="N", help="busy loops that run meanwhile (default 0)")
@@ -50,7 +50,7 @@ def main():
 
 @contextlib.contextmanager
 def busy_loops(count):
-    """Keep as many processes busy; they also end with this process."""
+    """Keep this number of processes busy; they also end with this process."""
     loops = [subprocess.Popen([sys.executable, "-c", BUSY_LOOP]) for _ in range(count)]
     try:
         yield
@@ -61,7 +61,7 @@ def busy_loops(count):
 
 
 def one_round(prefix, words):
-    """One run of pytest: its exit status, how many tests ran, and the ids of those that failed, repetitions alike."""
+    """Run pytest once; return its exit status, the number of tests, and the ids of failed tests, repetitions alike."""
     report = prefix.with_suffix(".xml")
     with prefix.with_suffix(".log").open("wb") as log:
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *words]

@@ -78,7 +78,7 @@ SQL = re.compile(r"\b(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+SET\s|DELETE FROM\s)
 
 
 def name_of(path):
-    """The dotted name below solisync: "web.wire.reply"; a package by its own name."""
+    """Return the dotted name below solisync: "web.wire.reply"; for a package its own name."""
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -91,7 +91,7 @@ def tree_of(path):
 
 
 def imports_of(path, *, at_once=False):
-    """The imported modules: those of solisync as "solisync.web.wire.reply", others by their full dotted name.
+    """Return the imported modules: those of solisync as "solisync.web.wire.reply", others by their full dotted name.
 
     With `at_once`, only those that are imported together with the module, and not those that a function imports.
     """
@@ -109,7 +109,7 @@ def imports_of(path, *, at_once=False):
 
 @cache
 def modules_imported_by(path, **which):
-    """The modules of solisync, by their names, that `path` imports itself or a name of."""
+    """Return the names of the solisync modules of which `path` imports the module or a name."""
     known = set(NAMES.values())
     names = [name.removeprefix("solisync.") for name in imports_of(path, **which) if name.startswith("solisync.")]
     return [name if name in known else name.rpartition(".")[0] or "__init__" for name in names]
@@ -132,15 +132,15 @@ def test_imports_point_down():
 
 
 def check_acyclic(graph):
-    """No way through the imported modules of each module leads back to it; AssertionError with one that does."""
+    """Raise AssertionError with a cycle of imported modules, if there is one."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
 
 
-def test_there_is_no_circle():
-    """No chain of imports, file by file, leads back to where it began; none is hidden from run time."""
+def test_imports_have_no_cycle():
+    """No module uses TYPE_CHECKING, which would hide an import."""
     check_acyclic(
         {name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()}
     )
@@ -148,7 +148,7 @@ def test_there_is_no_circle():
 
 
 def test_serving_imports_neither_commands_nor_console():
-    """Whoever serves neither waits for what it doesn't need, nor keeps it in memory."""
+    """A service without them starts faster and needs less memory."""
     paths = {name: path for path, name in NAMES.items()}
     assert [*imports_of(paths["commands.start"], at_once=True)] == ["gc"]
     reached, new = set(), {"commands.main", "process.daemon", "service"}
@@ -163,8 +163,8 @@ def test_serving_imports_neither_commands_nor_console():
     assert not {"shtab", "sqlite3", "treq"} & libraries
 
 
-def test_scripts_have_no_circle():
-    """No chain of imports among the scripts of the pages leads back to where it began, import() included."""
+def test_imports_of_page_scripts_have_no_cycle():
+    """Calls of import() count as well."""
     graph = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(SCRIPTS.glob("*.js"))}
     assert set.union(*graph.values()) <= graph.keys()
     assert "http.js" in graph["page.js"]
@@ -191,8 +191,8 @@ def test_rules_are_pure():
     ]
 
 
-def test_a_library_is_known_to_few():
-    """A library of KNOWN_TO is imported by the modules named there alone."""
+def test_each_library_is_imported_by_few_modules():
+    """KNOWN_TO names the modules of each."""
     assert not [
         f"{name} imports {imported}"
         for path, name in NAMES.items()
@@ -201,8 +201,8 @@ def test_a_library_is_known_to_few():
     ]
 
 
-def test_only_entry_points_see_the_process():
-    """The global reactor and os.environ are for entry points; all other code gets what it needs as arguments."""
+def test_only_entry_points_use_the_reactor_and_environment():
+    """All other code gets the reactor and the variables that it needs as arguments."""
     assert not [
         name
         for path, name in NAMES.items()
@@ -210,13 +210,13 @@ def test_only_entry_points_see_the_process():
     ]
 
 
-def test_the_reactor_is_on_the_monotonic_clock():
-    """The global reactor is imported by the module alone that takes its timers off the wall clock."""
+def test_reactor_uses_the_monotonic_clock():
+    """Only the module that takes its timers off the wall clock imports the global reactor."""
     assert [name for path, name in NAMES.items() if "twisted.internet.reactor" in imports_of(path)] == [REACTOR]
 
 
-def test_a_noun_of_the_web_stands_alone():
-    """No module of web/resources imports another one, but for WRAPPED: the route table brings them together."""
+def test_resources_do_not_import_each_other():
+    """The route table brings them together; WRAPPED lists the exceptions."""
     nouns = {name.removeprefix("web.resources."): path for path, name in NAMES.items() if path.parent == NOUNS}
     del nouns["web.resources"]  # builds them
     assert len(nouns) >= 10
@@ -228,8 +228,8 @@ def test_a_noun_of_the_web_stands_alone():
     ]
 
 
-def test_sql_stands_in_storage():
-    """Statements are written in storage/ and in the modules of SQL_MODULES, which the page names."""
+def test_sql_is_in_storage():
+    """SQL_MODULES lists the exceptions, which the page names."""
     found = {
         NAMES[path]
         for path in SOURCES
@@ -241,8 +241,8 @@ def test_sql_stands_in_storage():
     assert not [name for name in SQL_MODULES if f"`{name.replace('.', '/')}.py`" not in PAGE]
 
 
-def test_storage_decides_nothing():
-    """storage/ takes shapes and constants from rules/, and no function."""
+def test_storage_imports_no_function_of_the_rules():
+    """storage/ takes shapes and constants from rules/."""
     assert not [
         f"{name} imports {imported}"
         for path, name in NAMES.items()
@@ -252,21 +252,20 @@ def test_storage_decides_nothing():
     ]
 
 
-def test_a_transaction_is_begun_where_it_is_committed():
-    """One module makes a Transaction; all others get theirs from `transact`, or make Statements."""
+def test_one_module_makes_transactions():
+    """All others get theirs from `transact`, or make Statements."""
     assert [NAMES[path] for path, source in SOURCES.items() if re.search(r"\bTransaction\(", source)] == [
         "postgres.transaction"
     ]
 
 
 def test_modules_stay_small():
-    """No module is longer than MODULE_LINES, and the top of the package holds entry points and wiring only."""
+    """No module is longer than MODULE_LINES, and the top of the package has only entry points and wiring."""
     assert not [NAMES[path] for path, source in SOURCES.items() if len(source.splitlines()) > MODULE_LINES]
     assert len([path for path in SOURCES if path.parent == PACKAGE and path.name != "__init__.py"]) <= TOP_MODULES
 
 
-def test_a_name_stands_for_one_class():
-    """No two public classes of the package have the same name."""
+def test_public_classes_have_unique_names():
     names = [
         node.name
         for path in SOURCES
@@ -277,7 +276,7 @@ def test_a_name_stands_for_one_class():
 
 
 def test_architecture_page_names_each_package():
-    """docs/architecture.md has a row for each package, and for the modules beside them that a reader starts with."""
+    """docs/architecture.md has a row for each package, and for the modules beside them where a reader begins."""
     table = PAGE.partition("\n| In `solisync/` |")[2].partition("\n\n")[0]
     shown = {name.rstrip("/").removesuffix(".py") for name in re.findall(r"`([\w/.]+)`(?:, |(?= \|))", table)}
     packages = {path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("*/**/__init__.py")}
@@ -287,8 +286,8 @@ def test_architecture_page_names_each_package():
     assert modules - shown == {"errors", "housekeeping"}
 
 
-def test_header_fields_are_asked_for_in_lower_case():
-    """A request keeps their names so, and has no field by another spelling."""
+def test_header_fields_are_read_by_lower_case_names():
+    """A request keeps its names in lower case, and finds no other spelling."""
     asked = re.compile(r"\.(?:fields?|values)\(b\"([^\"]+)\"\)")
     wrong = {path.name: names for path, source in SOURCES.items() if (names := _capitalized(asked.findall(source)))}
     assert not wrong

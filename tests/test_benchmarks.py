@@ -1,4 +1,4 @@
-"""What the benchmarks conclude from their measurements."""
+"""Conclusions of the benchmarks from their measurements."""
 
 from contextlib import nullcontext
 from itertools import count
@@ -12,19 +12,19 @@ from bench.report import Report
 
 
 def cell(name, rates):
-    """A cell that measures these rates, one a turn."""
+    """Return a cell that measures these rates, one a turn."""
     rates = iter(rates)
     return Cell(server=name, route="me", open=lambda: nullcontext(lambda seconds: {"rate": next(rates), "errors": 1}))
 
 
-def test_a_ratio_is_the_median_of_the_ratios_of_pairs():
-    """A pair that other load slowed down alike does not move the ratio, and medians of each side do not count."""
+def test_ratio_is_the_median_of_the_ratios_of_pairs():
+    """Other load slows down both sides of a pair. Medians of each side would not cancel it."""
     pairs = Pairs([({"rate": one}, {"rate": other}) for one, other in ((130, 100), (13, 10), (60, 50), (140, 100))])
     assert pairs.ratio("rate") == pytest.approx((1.275, 1.3, 1.325))
 
 
 def test_turns_are_ordered_abba():
-    """Each cell is as often the first of a pair as the second, and its figures stay on its side."""
+    """Each cell is the first of a pair as often as the second, and its figures stay on its side."""
     both = count()
     pairs = compare(cell("A", both), cell("B", both), Plan(seconds=1, fewest=4, most=4))
     assert [(one["rate"], other["rate"]) for one, other in pairs] == [(0, 1), (3, 2), (4, 5), (7, 6)]
@@ -38,14 +38,14 @@ def test_turns_are_ordered_abba():
         pytest.param((1.0, 1.08), 16, id="less wide: more pairs make up for it"),
     ],
 )
-def test_a_comparison_ends_when_its_ratios_are_narrow(noise, pairs):
-    """A comparison ends with the fewest pairs if the middle half of their ratios is within 5 %, else a little later."""
+def test_comparison_ends_when_its_ratios_are_narrow(noise, pairs):
+    """Narrow means that the middle half of the ratios is within 5 %. Then the fewest pairs are enough."""
     plan = Plan(seconds=1, fewest=6, most=20)
     assert len(compare(cell("A", noise * 20), cell("B", [1.0] * 20), plan)) == pairs
 
 
-def test_a_row_has_the_medians_of_all_turns():
-    """The figures of a cell are medians of its turns, and its errors are added up."""
+def test_row_has_the_medians_of_all_turns():
+    """Errors are added up."""
     report = Report()
     report.measure([cell("A", (1, 2, 3))] * 3, rounds=1, seconds=1)
     assert report.rows() == [{"route": "me", "server": "A", "rate": 2, "errors": 3}]
@@ -59,6 +59,6 @@ def test_a_row_has_the_medians_of_all_turns():
         ({1, 4, 5, 7}, Layout({1}, {4, 5}, {7})),
     ],
 )
-def test_the_service_has_a_core_of_its_own(cores, divided):
-    """The service shares its core with neither PostgreSQL nor the generator, if there are two."""
+def test_service_has_its_own_core(cores, divided):
+    """If there are two cores, it shares its core with neither PostgreSQL nor the generator."""
     assert layout(cores) == divided

@@ -1,4 +1,4 @@
-"""Secrets stay secret; that the rest of the run has logged none is what the fixtures `logs` and `postgres` end with."""
+"""Secrets stay secret. The fixtures `logs` and `postgres` check the logs of all other tests at their end."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.harness.service import environment
 
 
 def test_settings_and_tokens_show_no_secret():
-    """Neither repr nor str of what holds a secret contains it."""
+    """The repr and str of objects with a secret don't contain it."""
     settings = ServingSettings.from_environ(environment("dbname=x", JWT_SECRET_PREVIOUS=PREVIOUS_SECRET))
     shown = "".join(
         f"{thing!r}{thing!s}"
@@ -23,7 +23,7 @@ def test_settings_and_tokens_show_no_secret():
 
 
 async def test_no_log_line_contains_a_secret(server, administrate, logs, postgres):
-    """Passwords, tokens, codes, reset links, the signing secret and the database's password appear in no log."""
+    """Secrets are passwords, tokens, codes, reset links, the signing secret and the database's password."""
     client = await server.player("ann")  # so that this test alone has something to look at
     await client.refresh()
     codes = (await client.make_recovery_codes(PASSWORD)).codes
@@ -41,8 +41,8 @@ async def test_no_log_line_contains_a_secret(server, administrate, logs, postgre
     assert not leaked(files, *codes, token, newer)
 
 
-async def test_no_log_line_contains_what_admins_sign_in_with(server, administrate, logs, postgres):
-    """Neither a code, spent or refused, nor the cookie of a session; nor does any answer of the console."""
+async def test_no_log_line_contains_codes_or_cookies_of_admins(server, administrate, logs, postgres):
+    """Spent and refused codes count, too. No answer of the console contains them."""
     console = Console(server.service.admin_address.port, administrate)
     await console.sign_in("ann")
     codes = [(await administrate("admins", "code", "ann", "--json")).json["code"] for _ in range(2)]
@@ -60,14 +60,14 @@ async def test_no_log_line_contains_what_admins_sign_in_with(server, administrat
 
 
 def test_no_url_of_the_console_has_a_secret():
-    """What a server sees of addresses are ids, filters and names: of links with a code, the fragment has it."""
+    """A server gets ids, filters and names in addresses. The code of a link is in the fragment."""
     named = {name for route in table() for name in (*route.variables, *route.query)}
     searched = {"q", "where", "state", "verdict", "held", "kind", "act", "actor", "player", "after", "before", "limit"}
     assert named == searched | {"user_id", "replay_id", "session_id", "name"}
 
 
 def arguments():
-    """The command lines of all processes, which every user of the machine can read."""
+    """Return the command lines of all processes, which every user of the machine can read."""
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             yield file.read_text("utf-8", "replace")

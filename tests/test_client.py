@@ -13,8 +13,8 @@ from solisync.rules.accounts import TokenPair
 from tests.harness.constants import PASSWORD
 
 
-def test_the_client_loads_no_database_module():
-    """`import solisync.client` needs neither a driver nor the service's own database code."""
+def test_client_loads_no_database_module():
+    """`import solisync.client` needs neither a driver nor the service's database code."""
     program = "import solisync.client, sys; print(*sys.modules, sep='\\n')"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     unwanted = ("txpostgres", "psycopg2", "solisync.postgres", "solisync.storage", "solisync.web")
@@ -22,21 +22,21 @@ def test_the_client_loads_no_database_module():
     assert "solisync.client" in loaded
 
 
-def test_the_client_says_first_that_it_is_for_twisted():
-    """A developer who uses asyncio reads that before anything else."""
+def test_client_documentation_begins_with_twisted():
+    """A developer who uses asyncio should read that first."""
     assert "Twisted" in solisync.client.__doc__.splitlines()[0]
 
 
 async def at_the_same_time(client, times):
-    """The outcomes of so many simultaneous `me()`: a username, or the status and code of an error."""
+    """Return the outcomes of simultaneous `me()`: a username, or the status and code of an error."""
     asked = DeferredList([Deferred.fromCoroutine(client.me()) for _ in range(times)], consumeErrors=True)
     return [
         result.username if succeeded else (result.value.status, result.value.code) for succeeded, result in await asked
     ]
 
 
-async def test_calls_at_the_same_time_share_one_refresh(server):
-    """Each succeeds though its token was refused, and the session has been refreshed once."""
+async def test_simultaneous_calls_share_one_refresh(server):
+    """Each call succeeds although its token was refused."""
     ann = await server.player()
     issued = ann.tokens
     ann.tokens = TokenPair("refused", issued.refresh_token)
@@ -47,8 +47,8 @@ async def test_calls_at_the_same_time_share_one_refresh(server):
     assert await at_the_same_time(ann, 2) == ["ann"] * 2
 
 
-async def test_calls_at_the_same_time_share_a_refresh_that_fails(server):
-    """All fail with its error, and the next call tries again."""
+async def test_simultaneous_calls_share_a_failed_refresh(server):
+    """All calls fail with its error, and the next call tries again."""
     ann = await server.player()
     spent = ann.tokens
     live = await ann.refresh()
@@ -58,8 +58,8 @@ async def test_calls_at_the_same_time_share_a_refresh_that_fails(server):
     assert (await ann.me()).username == "ann"
 
 
-async def test_a_caller_that_gives_up_ends_no_refresh(server):
-    """The other callers get the pair: a lost answer would end the session."""
+async def test_cancelled_call_does_not_cancel_the_refresh(server):
+    """The other calls get the tokens: a lost answer would end the session."""
     ann = await server.player()
     refreshing = [Deferred.fromCoroutine(ann.refresh()) for _ in range(2)]
     refreshing[0].addErrback(lambda failure: None)
@@ -68,8 +68,8 @@ async def test_a_caller_that_gives_up_ends_no_refresh(server):
     assert (await ann.me()).username == "ann"
 
 
-async def test_a_login_during_a_refresh_counts(server):
-    """The pair of the refresh doesn't replace the pair of the login."""
+async def test_login_during_a_refresh_wins(server):
+    """The tokens of the refresh don't replace those of the login."""
     ann = await server.player()
     refreshing = Deferred.fromCoroutine(ann.refresh())
     issued = await ann.login("ann", PASSWORD)
@@ -94,7 +94,7 @@ async def test_a_login_during_a_refresh_counts(server):
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(text, seconds):
-    """A date counts from the date of the answer, any other text counts as absent, and a day is the most."""
+    """A date counts from the date of the answer. Other text counts as absent, and a day is the maximum."""
     headers = Headers({"Retry-After": [text], "Date": ["Fri, 20 Nov 2026 12:00:00 GMT"]})
     assert _retry_after(headers) == seconds
 

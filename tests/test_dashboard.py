@@ -19,12 +19,12 @@ NOT_SHOWN = set()  # metrics that the dashboard leaves out, each for a reason
 
 
 def named(text):
-    """The metrics that a text names; a histogram by the name that docs/metrics.md has for it."""
+    """Return the metrics that a text names; a histogram by its name in docs/metrics.md."""
     return {re.sub("_(bucket|sum|count)$", "", name) for name in re.findall(r"\bsolisync_\w+", text)}
 
 
-def test_every_metric_is_shown_and_no_other():
-    """Each metric of docs/metrics.md is in the dashboard unless left out on purpose; the alerts name no others."""
+def test_dashboard_shows_every_metric_and_no_other():
+    """The test lists the metrics left out on purpose. Alerts name no others."""
     documented = {name for name, _ in DOCUMENTED.findall(DOCS)}
     panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
     shown = named(" ".join(target["expr"] for panel in panels for target in panel.get("targets", ())))
@@ -32,8 +32,8 @@ def test_every_metric_is_shown_and_no_other():
     assert named(RULES.read_text("utf-8")) <= documented
 
 
-def test_the_dashboard_is_in_order():
-    """Panels have numbers of their own, lie side by side without gaps or overlaps, and ask the chosen Prometheus."""
+def test_dashboard_is_well_formed():
+    """Panels have unique numbers, lie side by side without gaps or overlaps, and query the chosen Prometheus."""
     everything = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
     assert len({panel["id"] for panel in everything}) == len(everything)
     cells = [
@@ -46,8 +46,8 @@ def test_the_dashboard_is_in_order():
     assert {panel["datasource"]["uid"] for panel in everything if panel["type"] != "row"} == {"${datasource}"}
 
 
-def test_requests_with_a_password_are_no_slow_requests():
-    """SolisyncSlow and its panel leave out every route that takes a password, which bcrypt slows down, and no other."""
+def test_alert_on_slow_requests_leaves_out_passwords():
+    """bcrypt slows down every route that takes a password. SolisyncSlow and its panel leave out only those."""
     for text in (RULES.read_text("utf-8"), DASHBOARD.read_text("utf-8")):
         (pattern,) = re.findall(r'route!~\\?"(/.+?)\\?"', text)
         left_out = {route.path for route in table() if re.fullmatch(pattern, route.path)}
@@ -55,12 +55,12 @@ def test_requests_with_a_password_are_no_slow_requests():
 
 
 def takes_password(route):
-    """Whether a field of the body is a password."""
+    """Return whether a field of the body is a password."""
     return isinstance(route.body, Json) and any("password" in name for name in route.body.shape.__struct_fields__)
 
 
-def test_every_alert_is_documented_and_tried():
-    """docs/metrics.md says what to do about each, and promtool is told when each fires and when it doesn't."""
+def test_every_alert_is_documented_and_tested():
+    """docs/metrics.md has a remedy for each; promtool has tests of when each fires and when it doesn't."""
     groups = yaml.safe_load(RULES.read_text("utf-8"))["groups"]
     names = [rule["alert"] for group in groups for rule in group["rules"]]
     assert ALERT_ROW.findall(DOCS) == names

@@ -31,24 +31,23 @@ LONGEST_STOP_SECONDS = DEFAULT_STOP_SECONDS + STOP_MARGIN_SECONDS + STOP_SECONDS
 
 
 def seconds(text):
-    """How long `45s` is."""
+    """Return the number of seconds in `45s`."""
     return float(re.fullmatch(r"(\d+)s", text)[1])
 
 
 def ours(variables):
-    """Those that are settings of solisync, by their names."""
+    """Return the names that are settings of solisync."""
     return {name for name in variables if re.match(r"SOLISYNC_|JWT_|DATABASE_", name)}
 
 
 def test_every_variable_in_deploy_exists():
-    """No file of deploy/ speaks of a setting that isn't there."""
     for file in (file for file in DEPLOY.rglob("*") if file.is_file()):
         words = re.findall(r"\b(?:SOLISYNC|JWT|DATABASE)_[A-Z_]+\b", file.read_text("utf-8"))
         assert set(words) <= set(VARIABLES), file
 
 
-def test_every_file_that_the_docs_name_is_there():
-    """docs/deployment.md leads to files that exist; the secret is made as it says."""
+def test_every_file_that_the_docs_name_exists():
+    """The secret of docs/deployment.md is made by its commands."""
     text = (ROOT / "docs" / "deployment.md").read_text("utf-8")
     for name in re.findall(r"\bdeploy/[\w./-]*\w", text):
         assert (ROOT / name).exists() or name.endswith("/jwt-secret"), name
@@ -57,8 +56,8 @@ def test_every_file_that_the_docs_name_is_there():
             assert (DEPLOY / file).exists(), file
 
 
-def test_missing_programs_are_named():
-    """`make test-ha` says in one line what it needs."""
+def test_make_test_ha_names_missing_programs():
+    """The error is one line."""
     done = run(sys.executable, "-m", "tests.ha", cwd=ROOT, PATH="/nonexistent")
     assert (done.status, len(done.err)) == (2, 1)
     assert re.match(r"make test-ha needs patroni, etcd, haproxy, pgbouncer.*: apt-get install patroni ", done.err[0])
@@ -67,8 +66,8 @@ def test_missing_programs_are_named():
 # systemd.
 
 
-def test_the_sample_of_the_settings_is_complete_and_true():
-    """solisync.env has each setting once, as a comment, with what holds without it or with an example that would do."""
+def test_sample_of_the_settings_is_complete_and_right():
+    """solisync.env has each setting once, as a comment, with its default or a valid example."""
     text = (DEPLOY / "solisync.env").read_text("utf-8")
     paragraphs = re.findall(r"((?:^# .+\n)+)((?:^#[A-Z_]+=.*\n)+)", text, re.M)
     sample = {}
@@ -92,8 +91,8 @@ def test_the_sample_of_the_settings_is_complete_and_true():
             VARIABLES[name].read(value)
 
 
-def test_the_unit_gives_settings_that_are_good():
-    """The unit's environment has nothing wrong in it, and several workers, without which a reload would be the end."""
+def test_unit_has_valid_settings():
+    """Its environment sets several workers, without which a reload would stop the service."""
     given = units.environment()
     assert ours(given) == set(given) <= set(VARIABLES)
     listen = given.pop("SOLISYNC_LISTEN")
@@ -104,8 +103,8 @@ def test_the_unit_gives_settings_that_are_good():
     assert "-HUP" in units.settings(units.SERVICE)["ExecReload"][0]
 
 
-def test_the_unit_bounds_memory_above_what_the_service_bounds_itself():
-    """Unfinished bodies and unread answers have their bounds in each worker, and PostgreSQL has room beside them."""
+def test_memory_limit_of_the_unit_exceeds_the_bounds_of_the_service():
+    """Each worker bounds unfinished bodies and unread answers, and PostgreSQL has room in addition."""
     unit = units.settings(units.SERVICE)
     (most,) = unit["MemoryMax"]
     workers = int(units.environment()["SOLISYNC_WORKERS"]) + 1  # one more while they are replaced
@@ -114,7 +113,7 @@ def test_the_unit_bounds_memory_above_what_the_service_bounds_itself():
 
 
 def test_supervisors_wait_longer_than_a_stop_takes():
-    """systemd and containers kill only what has had the time to drain its requests and to stop its database."""
+    """A killed service could neither drain its requests nor stop its database."""
     unit = units.settings(units.SERVICE)
     assert unit["KillMode"] == ["mixed"]
     assert seconds(unit["TimeoutStopSec"][0]) > LONGEST_STOP_SECONDS
@@ -124,8 +123,8 @@ def test_supervisors_wait_longer_than_a_stop_takes():
                 assert seconds(service["stop_grace_period"]) > LONGEST_STOP_SECONDS, name
 
 
-def test_the_units_and_the_proxies_meet_at_one_socket():
-    """All samples have the path of solisync.socket, and nothing removes it with the service."""
+def test_units_and_proxies_use_one_socket():
+    """All samples have the path of solisync.socket, and the file stays when the service stops."""
     (path,) = units.settings(units.SOCKET)["ListenStream"]
     for name in ("nginx/upstream-socket.conf", "haproxy.cfg", "Caddyfile"):
         assert path in (DEPLOY / name).read_text("utf-8"), name
@@ -136,8 +135,8 @@ def test_the_units_and_the_proxies_meet_at_one_socket():
     assert f"u {unit['User'][0]} " in (units.UNITS / "solisync.sysusers.conf").read_text("utf-8")
 
 
-def test_the_console_has_a_socket_of_its_own():
-    """It belongs to the same service, under the name of the sample; its group is another, and is made."""
+def test_console_has_its_own_socket():
+    """The socket belongs to the same service, under the name in the sample; its separate group is created."""
     socket = units.settings(units.UNITS / "solisync-admin.socket")
     (name,) = socket["FileDescriptorName"]
     assert f"#SOLISYNC_ADMIN_LISTEN=systemd:domain=UNIX:name={name}\n" in (DEPLOY / "solisync.env").read_text("utf-8")
@@ -147,8 +146,8 @@ def test_the_console_has_a_socket_of_its_own():
     assert group not in units.settings(units.SOCKET)["SocketGroup"]
 
 
-def test_the_backup_unit_reads_the_database_of_the_service():
-    """It runs as the same user with the same settings and restrictions, and its command is one that solisync takes."""
+def test_backup_unit_reads_the_database_of_the_service():
+    """User, settings and restrictions are the same, and solisync accepts its command."""
     service, backup = units.settings(units.SERVICE), units.settings(units.BACKUP)
     for name in ("User", "Group", "StateDirectoryMode", "UMask", "EnvironmentFile"):
         assert backup[name] == service[name], name
@@ -182,8 +181,8 @@ def test_every_unit_finds_the_database_that_the_sample_names(tmp_path):
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
-def test_docs_name_no_place_for_the_database_that_only_one_unit_reads(page):
-    """No page passes a DATABASE_URL to one unit alone, of which the backup would know nothing."""
+def test_docs_set_the_database_for_all_units_together(page):
+    """A DATABASE_URL for one unit alone would leave the backup on another database."""
     assert not re.search(r"^ {4}(LoadCredential=\S*database-url|Environment=DATABASE_URL)", _text(page), re.M)
 
 
@@ -191,7 +190,7 @@ def test_docs_name_no_place_for_the_database_that_only_one_unit_reads(page):
 
 
 def test_proxies_wait_longer_than_the_service_and_keep_connections_shorter():
-    """Whatever takes too long is refused by the service, in JSON; and it is the proxy that closes what is idle."""
+    """The service refuses slow requests itself, in JSON; the proxy closes idle connections."""
     nginx = (DEPLOY / "nginx" / "solisync.conf").read_text("utf-8")
     haproxy = (DEPLOY / "haproxy.cfg").read_text("utf-8")
     answering = BODY_SECONDS + 15  # and the handler's deadline
@@ -211,7 +210,10 @@ def test_proxies_wait_longer_than_the_service_and_keep_connections_shorter():
 
 @pytest.mark.parametrize("name", ["haproxy.cfg", "patroni/haproxy.cfg"])
 def test_haproxy_sends_requests_to_nodes_that_are_not_ready(name):
-    """A node is used again after one good check; while none is ready, every node is, as high-availability.md says."""
+    """A node is used again after one good check.
+
+    While none is ready, every node is used, as high-availability.md says.
+    """
     backend = _text(DEPLOY / name).partition("\nbackend solisync")[2].partition("\nlisten")[0]
     assert re.search(r"^ +default-server check .*\brise 1$", backend, re.M)
     assert re.search(r"^ +option allbackups$", backend, re.M)
@@ -230,13 +232,13 @@ def _text(file):
 
 
 def instructions():
-    """Those of the Dockerfile: words and what follows them, without comments and with continued lines joined."""
+    """Return the Dockerfile's instructions: words and arguments, without comments, with continued lines joined."""
     text = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", (CONTAINER / "Dockerfile").read_text("utf-8"), flags=re.M))
     return [tuple(line.split(None, 1)) for line in text.splitlines() if line.strip()]
 
 
-def test_the_image_is_built_from_what_there_is():
-    """What is copied exists, is not kept out of the context, and is all that setup.py packs."""
+def test_image_is_built_from_existing_files():
+    """No copied file is kept out of the context, and the copies are all that setup.py packs."""
     words = [argument.split() for instruction, argument in instructions() if instruction == "COPY"]
     copied = {source for sources in words if not sources[0].startswith("--") for source in sources[:-1]}
     assert all((ROOT / source).exists() for source in copied)
@@ -246,8 +248,8 @@ def test_the_image_is_built_from_what_there_is():
     assert {*packed, "solisync", "twisted", "setup.py", "pyproject.toml"} - {"solisync/__init__.py"} <= copied
 
 
-def test_the_image_runs_without_root_and_without_a_shell():
-    """The user changes before anything runs, whatever runs is in exec form, and the data directory is theirs."""
+def test_image_runs_without_root_and_without_a_shell():
+    """The user changes before anything runs, all commands are in exec form, and the data directory is the user's."""
     lines = instructions()
     last = max(place for place, (instruction, _) in enumerate(lines) if instruction == "FROM")
     final = dict(lines[last:])
@@ -267,8 +269,8 @@ def test_the_image_runs_without_root_and_without_a_shell():
 
 
 @pytest.mark.parametrize("file", COMPOSED, ids=lambda file: file.name)
-def test_what_is_composed_fits_together(file):
-    """Every setting is good, and every file, secret, network and volume is there or is said to be made."""
+def test_compose_file_is_consistent(file):
+    """Every setting is valid. Every file, secret, network and volume exists or is documented as to be made."""
     text = file.read_text("utf-8")
     composed = yaml.safe_load(text)
     told = re.split(r"\nname:", text)[0]
@@ -293,8 +295,7 @@ def test_what_is_composed_fits_together(file):
                 assert source in composed["volumes"] or Path(source).name in told, source
 
 
-def test_the_nodes_are_those_that_nginx_knows():
-    """The names in nginx's sample for several nodes are those of the services."""
+def test_nodes_have_the_names_in_the_sample_of_nginx():
     services = yaml.safe_load(COMPOSED[1].read_text("utf-8"))["services"]
     upstream = (DEPLOY / "nginx" / "upstream-nodes.conf").read_text("utf-8")
     nodes = re.findall(r"server (\w+):8080;", upstream)
@@ -305,8 +306,8 @@ def test_the_nodes_are_those_that_nginx_knows():
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_completion_knows_every_option_and_command(shell):
-    """The script that `--print-completion` prints has them all."""
+def test_completion_has_every_option_and_command(shell):
+    """The source is the script that `--print-completion` prints."""
     done = run(*SOLISYNC, "--print-completion", shell)
     assert (done.status, done.err) == (0, [])
     script = "\n".join(done.out)
@@ -319,8 +320,8 @@ def test_completion_knows_every_option_and_command(shell):
         assert re.search(rf"\b{word}\b", script)
 
 
-def test_completion_is_for_shells_that_are_known():
-    """Any other is a usage error that names those."""
+def test_completion_of_an_unknown_shell_is_a_usage_error():
+    """The error names the known shells."""
     done = run(*SOLISYNC, "--print-completion", "cmd")
     assert done.status == 2
     assert "'bash', 'zsh', 'fish', 'tcsh'" in done.err[-1]

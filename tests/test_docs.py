@@ -1,4 +1,4 @@
-"""What the documents say is true of the code."""
+"""The documents agree with the code."""
 
 import json
 import re
@@ -73,21 +73,20 @@ def test_every_setting_is_documented_and_no_other():
 
 
 def test_every_variable_that_a_document_names_exists():
-    """No page speaks of a setting that isn't there."""
     real = {setting.variable for setting in TABLE}
     for name, text in DOCS.items():
         assert set(re.findall(r"\bSOLISYNC_[A-Z_]+\b", text)) <= real, name
 
 
 def test_every_make_target_that_a_document_names_exists():
-    """`make x` works for every x that a page speaks of, except the changelog, which speaks of former ones."""
+    """The changelog is an exception: it names former targets."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
     for name, text in DOCS.items():
         assert name == "CHANGELOG.md" or set(re.findall(r"(?:^    |`|\$ )make ([a-z-]+)", text, re.M)) <= targets, name
 
 
 def test_every_module_that_a_document_names_exists():
-    """`x.py` is a file, whether or not the page says of which package."""
+    """A page may leave out the package."""
     files = [str(path) for name in ("solisync", "tests", "bench") for path in (ROOT / name).rglob("*.py")]
     files += [str(path) for path in ROOT.glob("*.py")]
     for name, text in DOCS.items():
@@ -95,8 +94,8 @@ def test_every_module_that_a_document_names_exists():
             assert any(file.endswith(f"/{module}") for file in files), (name, module)
 
 
-def test_every_dependency_is_named_with_its_reason():
-    """docs/architecture.md has a row for each package that setup.py and pyproject.toml ask for."""
+def test_every_dependency_is_documented_with_its_reason():
+    """docs/architecture.md has a row for each package that setup.py and pyproject.toml require."""
     setup = (ROOT / "setup.py").read_text("utf-8")
     build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
     wanted = set(re.findall(r'^ +"([a-z0-9-]+)(?:\[\w+\])?>=', setup, re.M)) | {re.match(r"[a-z-]+", build[0])[0]}
@@ -104,15 +103,14 @@ def test_every_dependency_is_named_with_its_reason():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    """Every link to a file of the project points at one."""
+def test_links_of_the_docs_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("command", ["solisync", "solisync-reset-password", "twistd solisync"])
 def test_every_option_that_a_document_names_exists(command):
-    """`--help` of each command knows the options that the pages show with it."""
+    """`--help` of each command has the options that the pages show with it."""
     program, *subcommand = command.split()
     known = set()
     for words in (
@@ -133,8 +131,7 @@ def section(page, heading):
     return DOCS[page].split(f"## {heading}\n")[1].split("\n## ")[0]
 
 
-def test_the_bounds_of_the_security_page_are_those_of_the_code():
-    """docs/security.md has each figure as it is."""
+def test_bounds_on_the_security_page_are_those_of_the_code():
     shown = dict(re.findall(r"^\| (.+?) \| (.+) \|$", section("security.md", "Bounds"), re.M))
     auth, reports = (f"{limit.most} in {limit.seconds} s from one address" for limit in (AUTH, ANALYTICS))
     quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mib")
@@ -177,8 +174,8 @@ def test_the_bounds_of_the_security_page_are_those_of_the_code():
     assert set(shown) - set(figures) == {"What"}
 
 
-def test_the_security_page_has_every_text_that_clients_send():
-    """Each field of a body, parameter, variable of a path and header, with its bound as it is in the code."""
+def test_security_page_has_every_text_that_clients_send():
+    """Each field of a body, parameter, path variable and header has the bound of the code."""
     shown = {}
     for texts, bound in re.findall(r"^\| (.+?) \| (.+?) \|", section("security.md", "Texts that clients send"), re.M):
         shown |= dict.fromkeys(re.findall(r"`(.+?)`", texts), bound)
@@ -215,7 +212,7 @@ def test_the_security_page_has_every_text_that_clients_send():
 
 
 def texts_of(kind, name=""):
-    """The names of all fields of a shape that may hold text, a time, or a number as it is spelled."""
+    """Return the names of all fields of a shape that may hold text, a time, or a number as it is spelled."""
     match kind:
         case inspect.Metadata(type=inner):
             return texts_of(inner, name)
@@ -230,8 +227,8 @@ def texts_of(kind, name=""):
     return {name}
 
 
-async def test_the_examples_of_the_protocol_do_what_they_say(server):
-    """Every curl command of docs/protocol.md is answered with 200 and the fields that stand below it."""
+async def test_examples_of_the_protocol_return_the_documented_fields(server):
+    """Every curl command of docs/protocol.md returns 200 and the fields below it."""
     examples = curl_examples(DOCS["protocol.md"])
     assert len(examples) >= 14
     payload = re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1]
@@ -239,7 +236,7 @@ async def test_the_examples_of_the_protocol_do_what_they_say(server):
 
 
 async def test_sync_page_shows_the_real_merge_of_two_devices(server):
-    """The example in docs/sync.md is right in its counts, its times, its conflict and the streak at the end."""
+    """The example in docs/sync.md has the right counts, times, conflict and final streak."""
     payload = json.loads(re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1])
     payload["stats"]["win_streak_current"] = 0
     tablet = json.loads(json.dumps(payload))
@@ -257,8 +254,7 @@ async def test_sync_page_shows_the_real_merge_of_two_devices(server):
     assert (stats[2]["games_won"], stats[2]["fastest_win_seconds"]) == (50, 80)
 
 
-def test_the_sync_page_names_the_fields_that_may_be_left_out():
-    """All of them, and no other."""
+def test_sync_page_names_the_optional_fields():
     told = DOCS["sync.md"].split("These may be left out")[1].split("All other fields")[0]
     optional = {
         field.name
@@ -271,8 +267,8 @@ def test_the_sync_page_names_the_fields_that_may_be_left_out():
     assert shown | {mode + record.removeprefix("_") for mode in modes for record in records} == optional
 
 
-async def test_fields_that_the_server_works_out_have_to_be_there(server):
-    """`games_lost` and `level` of a push, whatever their values are; of several missing fields, one is told."""
+async def test_fields_that_the_server_derives_are_required(server):
+    """`games_lost` and `level` of a push may have any value. Of several missing fields the error names one."""
     payload = json.loads(re.search(r"```json\n(.+?)```", DOCS["sync.md"], re.S)[1])
     payload["stats"]["games_lost"], payload["progress"]["level"] = 1, 99
     token = (await server.player("ann")).tokens.access_token
@@ -283,8 +279,8 @@ async def test_fields_that_the_server_works_out_have_to_be_there(server):
     assert (answer.status, "games_lost" in answer.json["error"], "level" in answer.json["error"]) == (400, True, False)
 
 
-def test_the_readme_shows_the_beginning_of_the_smoke_check():
-    """README shows the first steps that `make smoke` prints, the version, and the last line."""
+def test_readme_shows_the_beginning_of_the_smoke_check():
+    """README has the first steps that `make smoke` prints, the version, and the last line."""
     source = (ROOT / "solisync" / "commands" / "smoke.py").read_text("utf-8")
     first, *others = re.findall(r'self\._step\("([^"]+)"', source)[:3]
     steps = [f"ok   {first}", f"     version {__version__}", *(f"ok   {name}" for name in others)]
@@ -299,12 +295,12 @@ SOURCES_WITH_REFERENCES = [
 
 
 def headings(page):
-    """The headings of a page of docs/."""
+    """Return the headings of a page of docs/."""
     return set(re.findall(r"^#+ (.+)$", (ROOT / page).read_text("utf-8"), re.M))
 
 
-def test_every_reference_to_the_docs_exists():
-    """Where code names a section of docs/, that page has a heading of those words."""
+def test_every_reference_to_a_heading_of_the_docs_exists():
+    """Where code names a section of docs/, that page has a heading with those words."""
     references = {
         (path.name, page, heading)
         for path in SOURCES_WITH_REFERENCES
@@ -314,8 +310,8 @@ def test_every_reference_to_the_docs_exists():
     assert not [each for each in references if each[2] not in headings(each[1])]
 
 
-def test_a_section_sign_follows_its_document():
-    """Every § in code follows the name of a public standard: no other document's sections are cited."""
+def test_section_signs_cite_public_standards_only():
+    """Every § in code follows the name of a public standard."""
     standards = re.compile(r"(RFC \d+|Fetch standard)( §[\d.]+(,| and)?)+")
     assert not [
         (path.name, line.strip())
@@ -325,7 +321,7 @@ def test_a_section_sign_follows_its_document():
     ]
 
 
-def test_the_scaling_page_shows_the_model():
+def test_scaling_page_shows_the_model():
     """The tables of docs/scaling.md are those that bench/model.py makes."""
     for table in (model.habits_table(), model.needs_table(), model.sizes_table()):
         assert table in DOCS["scaling.md"]
@@ -333,7 +329,7 @@ def test_the_scaling_page_shows_the_model():
 
 @pytest.mark.parametrize("name", DOCS)
 def test_commands_in_the_docs_exist(name):
-    """No page names a subcommand that isn't there, or leaves out what its first try needs."""
+    """Pages name existing subcommands, with the arguments that the first try needs."""
     known = subparsers(command_parser())
     for line in re.findall(
         r"(?<=`)(?:[\w./]*/)?solisync [^`\n]+(?=`)|^ {4}(?:[\w./$]*/)?solisync .+", DOCS[name], re.M
@@ -346,7 +342,7 @@ def test_commands_in_the_docs_exist(name):
 
 
 def test_first_steps_of_the_readme_are_complete_commands():
-    """The subcommands that README.md names can be run as they stand there."""
+    """Each subcommand in README.md runs as documented."""
     lines = re.findall(r"`\.venv/bin/solisync ([^`]+)`", DOCS["README.md"])
     assert lines
     for line in lines:

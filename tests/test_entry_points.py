@@ -1,4 +1,4 @@
-"""Every entry point of solisync, in processes of their own: how it starts, what it says when it can't, how it stops."""
+"""Every entry point of solisync, as a process: its start, its errors, and its end."""
 
 import os
 import pwd
@@ -59,7 +59,7 @@ ASYNCIO = (BIN / "twistd", "--reactor=asyncio", "-n", "--pidfile=", "solisync")
 
 @pytest.fixture
 def daemonize(place):
-    """Run twistd as a daemon; the started ones are killed at the end of the test. Returns what the shell saw."""
+    """Run twistd as a daemon, which is killed at the end of the test; return what the shell saw."""
 
     def daemonize(*words, before=(), **variables):
         files = f"--pidfile={place}/twistd.pid", f"--logfile={place}/twistd.log"
@@ -71,7 +71,7 @@ def daemonize(place):
 
 
 async def served(reactor, service):
-    """Wait until a service is ready, and ask it under all four names of its health."""
+    """Wait until a service is ready, and request its health under all four names."""
     await ready(reactor, service.client())
     for path in ("/health", "/api/health"):
         assert (await service.ask("GET", path)).json.items() >= {"status": "ok", "version": __version__}.items()
@@ -96,7 +96,7 @@ async def served(reactor, service):
     ],
 )
 async def test_entry_point_serves_until_a_signal_stops_it(reactor, launch, shared_dsn, name, how):
-    """Every entry point serves, ignores SIGHUP with a line that reloading needs workers, and stops in good order."""
+    """SIGHUP is ignored, with a log line that reloading needs workers. The stop is orderly."""
     service = start(launch, *ENTRY_POINTS[name], dsn=shared_dsn)
     await served(reactor, service)
     os.kill(service.pid, signal.SIGHUP)
@@ -109,8 +109,8 @@ async def test_entry_point_serves_until_a_signal_stops_it(reactor, launch, share
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=LONG)])
-async def test_a_closed_terminal_stops_the_service_in_its_foreground(reactor, launch, shared_dsn, workers):
-    """The kernel says so by SIGHUP: nothing stays behind at the port."""
+async def test_closed_terminal_stops_the_service_in_its_foreground(reactor, launch, shared_dsn, workers):
+    """The kernel sends SIGHUP then. Otherwise the service would keep the port."""
     with terminal() as (ours, theirs):
         service = start(launch, *BEGIN, "foreground", *SOLISYNC, "--workers", workers, dsn=shared_dsn, stdin=theirs)
         theirs.close()
@@ -122,8 +122,8 @@ async def test_a_closed_terminal_stops_the_service_in_its_foreground(reactor, la
 
 
 @pytest.mark.parametrize("how", ["nohup", pytest.param("setsid", marks=LONG)])
-async def test_a_service_that_is_to_outlive_its_terminal_does(reactor, launch, shared_dsn, how):
-    """Started by setsid or nohup, it takes SIGHUP for what an operator sends, also when the terminal has gone."""
+async def test_service_of_setsid_or_nohup_outlives_its_terminal(reactor, launch, shared_dsn, how):
+    """Such a service takes SIGHUP for a reload, even after the terminal has closed."""
     with terminal() as (ours, theirs):
         service = start(launch, *BEGIN, how, *SOLISYNC, dsn=shared_dsn, stdin=theirs)
         theirs.close()
@@ -139,8 +139,8 @@ async def test_a_service_that_is_to_outlive_its_terminal_does(reactor, launch, s
 @pytest.mark.parametrize(
     "command", [SOLISYNC, pytest.param(ASYNCIO, marks=LONG)], ids=["solisync", "twistd --reactor=asyncio"]
 )
-async def test_entry_point_starts_a_database_of_its_own(reactor, launch, initialized, place, command):
-    """Without DATABASE_URL a service starts the embedded PostgreSQL, on any reactor, and stops it at its own end."""
+async def test_entry_point_starts_the_embedded_database(reactor, launch, initialized, place, command):
+    """The service has no DATABASE_URL. It stops PostgreSQL when it ends itself, on any reactor."""
     service = start(launch, *command, data_dir=initialized(place / "data"))
     await ready(reactor, service.client())
     assert processes_in(place)
@@ -148,8 +148,8 @@ async def test_entry_point_starts_a_database_of_its_own(reactor, launch, initial
     assert not processes_in(place)
 
 
-async def test_a_daemon(reactor, initialized, daemonize, place):
-    """`twistd solisync` returns once it serves, keeps to --pidfile, --logfile and --umask, and goes on SIGTERM."""
+async def test_twistd_daemon_serves_and_stops(reactor, initialized, daemonize, place):
+    """`twistd solisync` returns once it serves, respects --pidfile, --logfile and --umask, and ends on SIGTERM."""
     port = free_port()
     words = "solisync", f"--listen=tcp:{port}:interface=127.0.0.1", f"--data-dir={initialized(place / 'data')}"
     started = daemonize(*words, before=("--umask=027",), JWT_SECRET=SECRET)
@@ -173,7 +173,7 @@ async def test_a_daemon(reactor, initialized, daemonize, place):
 
 @LONG
 async def test_twistd_sheds_privileges(reactor, launch, place):
-    """With --uid and --gid nothing stays root, not even the embedded server, and a second start works as well."""
+    """With --uid and --gid no process stays root, not even the embedded server. A second start works as well."""
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     given = (f"--uid={user.pw_uid}", f"--gid={user.pw_gid}") if os.geteuid() == 0 else ()
     for _ in range(2):
@@ -188,8 +188,8 @@ async def test_twistd_sheds_privileges(reactor, launch, place):
         assert not processes_in(place)
 
 
-def test_twistd_looks_for_files_of_libpq_where_its_user_can_read_them(monkeypatch, shared_dsn):
-    """With --uid, HOME leads to the user that the service becomes, and stays as it is without."""
+def test_twistd_sets_home_to_that_of_its_user(monkeypatch, shared_dsn):
+    """libpq looks for its files there. Without --uid, HOME stays the same."""
     user = pwd.getpwnam("nobody")
     for name, value in {"JWT_SECRET": SECRET, "DATABASE_URL": shared_dsn, "HOME": "/root"}.items():
         monkeypatch.setenv(name, value)
@@ -200,8 +200,8 @@ def test_twistd_looks_for_files_of_libpq_where_its_user_can_read_them(monkeypatc
         assert os.environ.get("HOME") == home
 
 
-async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_dsn):
-    """A request that never ends holds a stop up for --stop-seconds and no more."""
+async def test_stop_waits_for_at_most_stop_seconds(reactor, launch, shared_dsn):
+    """The request under way never ends."""
     service = start(launch, *SOLISYNC, "--stop-seconds=0.2", dsn=shared_dsn)
     await ready(reactor, service.client())
     with closing(socket.create_connection(("127.0.0.1", service.port))) as client:
@@ -218,7 +218,7 @@ async def test_a_stop_waits_no_longer_than_it_was_told(reactor, launch, shared_d
 
 @pytest.mark.parametrize("command", [SOLISYNC, pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd"])
 def test_help_names_every_setting(command):
-    """--help lists every option with its variable and its default, and all other variables; --version."""
+    """--help lists every option with its variable and its default, and all other variables. --version works, too."""
     shown = run(*command, "--help")
     assert (shown.status, shown.err) == (0, [])
     text = " ".join(" ".join(shown.out).split())
@@ -236,7 +236,7 @@ def test_help_names_every_setting(command):
     ids=["unknown", "abbreviated", "argument", "two commands"],
 )
 def test_usage_errors_exit_with_2(words, capsys):
-    """An option that doesn't exist, or only begins like one, ends `solisync` with status 2 and the usage."""
+    """An unknown or abbreviated option ends `solisync` with the usage."""
     with pytest.raises(SystemExit, match="2"):
         main(words)
     assert capsys.readouterr().err.startswith("usage: solisync")
@@ -260,8 +260,8 @@ def test_usage_errors_exit_with_2(words, capsys):
         ("--smoke http://x help", "give only one command"),
     ],
 )
-def test_a_misspelt_word_names_itself(words, says, capsys):
-    """Whatever follows it, and without a value that may be a secret; with what it may mean."""
+def test_misspelt_word_is_named_with_a_suggestion(words, says, capsys):
+    """The words after it don't matter. A value that may be a secret isn't repeated."""
     with pytest.raises(SystemExit, match="2"):
         main(words.split())
     last = capsys.readouterr().err.splitlines()[-1]
@@ -277,20 +277,20 @@ def test_a_misspelt_word_names_itself(words, says, capsys):
         ("--listen", "option --listen requires argument"),
     ],
 )
-def test_a_misspelt_option_of_twistd_names_itself(word, says):
-    """With what it may mean, as for `solisync`; a unique beginning is enough for twistd."""
+def test_misspelt_option_of_twistd_is_named_with_a_suggestion(word, says):
+    """twistd accepts a unique abbreviation."""
     with pytest.raises(UsageError, match=f"^{re.escape(says)}$") if says else nullcontext():
         Options().parseOptions([word])
 
 
 @pytest.mark.parametrize("words", ["--reset-password users --data-dir /x", "users show --json -- --ann", "status"])
-def test_a_value_is_no_option(words):
-    """What stands where a value belongs is not looked at, though it be the name of a command."""
+def test_value_of_an_option_is_not_read_as_a_word(words):
+    """The value may be the name of a command."""
     check_options(command_parser(), words.split())
 
 
-def test_help_is_a_command(capsys):
-    """`solisync help` is --help, and with the words of a command that command's --help."""
+def test_help_command_equals_the_help_option(capsys):
+    """`solisync help WORDS` prints the --help of that command."""
     for words in ([], ["users"], ["users", "list"], ["serve"]):
         shown = []
         for each in (["help", *words], [*words, "--help"]):
@@ -326,7 +326,7 @@ WRONG = {
     ids=["solisync", "twistd -n", "twistd -ny", "daemon", "daemon -y"],
 )
 def test_all_wrong_settings_are_reported_together(place, command):
-    """Each entry point names every wrong setting on a line of its own, without a traceback, and starts nothing."""
+    """Each entry point names every wrong setting on its own line, without a traceback, and starts nothing."""
     refused = run(*command, cwd=place, SOLISYNC_DATA_DIR=place / "data", **WRONG)
     assert (refused.status, refused.out) == (1, [])
     lines = [line for line in refused.err if line]
@@ -336,7 +336,7 @@ def test_all_wrong_settings_are_reported_together(place, command):
     assert list(place.iterdir()) == []
 
 
-def test_a_missing_secret_is_one_line(place):
+def test_missing_secret_is_one_line(place):
     """Without a signing secret nothing starts."""
     refused = run(*SOLISYNC, SOLISYNC_DATA_DIR=place / "data")
     assert (refused.status, len(refused.err)) == (1, 1)
@@ -346,8 +346,8 @@ def test_a_missing_secret_is_one_line(place):
 @pytest.mark.parametrize(
     ("command", "word"), [(SOLISYNC, ["serve"]), pytest.param(TWISTD, [], marks=LONG)], ids=["solisync", "twistd -n"]
 )
-async def test_options_win(reactor, launch, shared_dsn, place, command, word):
-    """An option counts more than its environment variable, a wrong one included; on either side of `serve`."""
+async def test_options_override_variables(reactor, launch, shared_dsn, place, command, word):
+    """An option wins even over a wrong variable, before or after `serve`."""
     (place / "secret").write_text(SECRET)
     (place / "dsn").write_text(shared_dsn + "\r\n")
     port = free_port()
@@ -367,8 +367,7 @@ async def test_options_win(reactor, launch, shared_dsn, place, command, word):
 @pytest.mark.parametrize(
     "command", [(*SOLISYNC, "--workers=2"), pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd -n"]
 )
-async def test_settings_from_a_file(reactor, launch, shared_dsn, place, command):
-    """With --env-file a service, its workers and every command take their settings from one file."""
+async def test_env_file_sets_service_workers_and_commands(reactor, launch, shared_dsn, place, command):
     port = free_port()
     file = place / "solisync.env"
     lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
@@ -406,8 +405,8 @@ def certificate(place):
         ("ssl:0:privateKey={place}/bad.pem", "bad.pem"),
     ],
 )
-def test_an_endpoint_that_is_none_is_one_line(place, endpoint, says):
-    """What can't be listened on is named in one line, and nothing stays behind."""
+def test_invalid_endpoint_is_named_in_one_line(place, endpoint, says):
+    """The start leaves nothing behind."""
     certificate(place)
     endpoint = endpoint.format(place=place)
     refused = run(*SOLISYNC, "--listen", endpoint, JWT_SECRET=SECRET, SOLISYNC_DATA_DIR=place / "data")
@@ -418,8 +417,8 @@ def test_an_endpoint_that_is_none_is_one_line(place, endpoint, says):
 
 
 @pytest.mark.parametrize("command", [SOLISYNC, pytest.param(TWISTD, marks=LONG)], ids=["solisync", "twistd -n"])
-def test_a_taken_port_is_one_line(place, shared_dsn, command):
-    """A port that is in use ends every entry point with one line and a status that is not 0."""
+def test_port_in_use_is_one_line(place, shared_dsn, command):
+    """Every entry point exits with a status other than 0."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
         refused = run(*command, cwd=place, JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
@@ -429,8 +428,8 @@ def test_a_taken_port_is_one_line(place, shared_dsn, command):
     assert "Traceback" not in " ".join(refused.out + refused.err)
 
 
-def test_a_daemon_on_a_taken_port_tells_the_shell(place, daemonize, shared_dsn):
-    """A daemon that can't listen makes the shell's command fail, and leaves neither a process nor a pidfile."""
+def test_daemon_on_a_port_in_use_fails_in_the_shell(place, daemonize, shared_dsn):
+    """The start leaves neither a process nor a pidfile."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"tcp:{taken.getsockname()[1]}:interface=127.0.0.1"
         refused = daemonize("solisync", JWT_SECRET=SECRET, SOLISYNC_LISTEN=endpoint, DATABASE_URL=shared_dsn)
@@ -443,8 +442,7 @@ def test_a_daemon_on_a_taken_port_tells_the_shell(place, daemonize, shared_dsn):
     assert not (place / "twistd.pid").exists()
 
 
-async def test_a_unix_socket(reactor, launch, shared_dsn, place):
-    """A service on a unix socket answers, and takes the path over from one that was killed."""
+async def test_service_replaces_the_unix_socket_of_a_killed_one(reactor, launch, shared_dsn, place):
     path = place / "solisync.sock"
     for _ in range(2):
         service = start(launch, *SOLISYNC, dsn=shared_dsn, endpoint=f"unix:{path}")
@@ -457,13 +455,13 @@ async def test_a_unix_socket(reactor, launch, shared_dsn, place):
 
 
 def is_served(path):
-    """Whether a service answers on a unix socket."""
+    """Return whether a service answers on a unix socket."""
     with suppress(OSError), closing(Connection(unix=path)) as connection:
         return connection.ask("GET", "/health").status == 200
 
 
-def test_a_unix_socket_in_use_is_refused(place, shared_dsn):
-    """A unix socket on which somebody listens is not taken away."""
+def test_unix_socket_in_use_is_refused(place, shared_dsn):
+    """The service that listens there keeps it."""
     path = place / "solisync.sock"
     with socket.socket(socket.AF_UNIX) as taken:
         taken.bind(str(path))
@@ -477,8 +475,8 @@ def test_a_unix_socket_in_use_is_refused(place, shared_dsn):
 # Commands beside the service.
 
 
-async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launch, empty_database, place):
-    """`solisync --migrate` brings the schema up to date, once, and a running service does not mind."""
+async def test_migrate_works_repeatedly_and_beside_a_service(reactor, launch, empty_database, place):
+    """`solisync --migrate` brings the schema up to date once, without disturbing a running service."""
     first = run(*SOLISYNC, "--migrate", DATABASE_URL=empty_database)
     assert (first.status, first.err) == (0, [])
     assert first.out[0] == "applied baseline.sql"
@@ -491,8 +489,8 @@ async def test_migrate_works_alone_and_again_and_beside_a_service(reactor, launc
 
 
 @LONG
-async def test_migrate_with_the_embedded_database(reactor, launch, place):
-    """`solisync --migrate` starts the embedded server for its duration, or uses that of the running service."""
+async def test_migrate_works_on_the_embedded_database(reactor, launch, place):
+    """`solisync --migrate` uses the server of the running service, or starts one while it runs."""
     done = run(*SOLISYNC, "--migrate", SOLISYNC_DATA_DIR=place)
     assert (done.status, done.err, done.out[0]) == (0, [], "applied baseline.sql")
     assert not processes_in(place)
@@ -513,8 +511,7 @@ async def test_migrate_with_the_embedded_database(reactor, launch, place):
         pytest.param("host=/nonexistent", marks=LONG),
     ],
 )
-def test_a_wrong_database_is_one_line(postgres, url):
-    """A command that can't reach its database says so in one line."""
+def test_unreachable_database_is_one_line(postgres, url):
     refused = run(*SOLISYNC, "--migrate", DATABASE_URL=url.format(port=free_port(), dsn=postgres.dsn))
     assert (refused.status, refused.out) == (1, [])
     assert len(refused.err) == 1
@@ -522,8 +519,8 @@ def test_a_wrong_database_is_one_line(postgres, url):
 
 
 @pytest.mark.parametrize("pages", ["on", pytest.param("off", marks=LONG)])
-async def test_the_smoke_check(serve, shared_dsn, pages):
-    """`solisync --smoke URL` plays one session, prints each step, and leaves no account behind; without pages, too."""
+async def test_smoke_check_plays_a_session_and_leaves_no_account(serve, shared_dsn, pages):
+    """`solisync --smoke URL` prints each step. It works without pages, too."""
     truncate(shared_dsn)
     service = await serve(shared_dsn, SOLISYNC_PAGES=pages)
     check = run(*SOLISYNC, "--smoke", service.url)
@@ -534,8 +531,8 @@ async def test_the_smoke_check(serve, shared_dsn, pages):
     assert service.stop() == 0
 
 
-async def test_an_interrupted_smoke_check_cleans_up_and_has_failed(serve, launch, shared_dsn):
-    """Told to stop while it waits out the rate limit, it deletes its account and exits with 1."""
+async def test_interrupted_smoke_check_deletes_its_account(serve, launch, shared_dsn):
+    """A signal ends it while it waits for the rate limit. The exit status is 1."""
     truncate(shared_dsn)
     service = await serve(shared_dsn, SOLISYNC_AUTH_LIMIT="5/60")
     check = launch(*SOLISYNC, "--smoke", service.url, PYTHONUNBUFFERED="1")
@@ -552,8 +549,8 @@ async def test_smoke_check_of_a_closed_port_fails(reactor):
 
 
 @pytest.mark.parametrize(("scheme", "message"), [("http", "400 not an answer"), ("https", "TLS: wrong version number")])
-async def test_the_smoke_check_of_something_else_says_so(reactor, scheme, message):
-    """What isn't solisync, or doesn't speak TLS, is named in one line of plain words."""
+async def test_smoke_check_of_another_server_names_the_problem(reactor, scheme, message):
+    """One line names a server that isn't solisync, or that doesn't speak TLS."""
 
     class Other(Protocol):
         def dataReceived(self, data):
@@ -570,8 +567,8 @@ async def test_the_smoke_check_of_something_else_says_so(reactor, scheme, messag
         await port.stopListening()
 
 
-async def test_a_failed_smoke_check_leaves_no_account(server, reactor, monkeypatch, capsys):
-    """When a step fails midway, the account is deleted all the same."""
+async def test_failed_smoke_check_leaves_no_account(server, reactor, monkeypatch, capsys):
+    """A step fails midway."""
 
     async def broken(client, username, password):
         raise ApiError(500, "internal server error")
@@ -593,15 +590,15 @@ def wide_limit_service(reactor, shared_dsn):
     pytest_twisted.blockon(running.service.stopService())
 
 
-async def test_smoke_checks_follow_one_another_under_a_wider_rate_limit(wide_limit_service, reactor, capsys):
-    """With the limit that `make run` sets, none of two smoke checks within a minute has to wait."""
+async def test_two_smoke_checks_a_minute_fit_a_wider_rate_limit(wide_limit_service, reactor, capsys):
+    """`make run` sets that limit."""
     for _ in range(2):
         assert await smoke(wide_limit_service.url, reactor) == "all steps passed"
     assert "wait" not in capsys.readouterr().out
 
 
 async def test_other_players_do_not_disturb_the_smoke_check(wide_limit_service, reactor, monkeypatch, capsys):
-    """A player who enters the leaderboard meanwhile, so that each stream hears of it, makes no step fail."""
+    """A player enters the leaderboard during the check, so that each stream gets an event."""
     other = wide_limit_service.client()
     await other.register("other_player", "correct horse")
     own_push = Client.push
@@ -615,18 +612,16 @@ async def test_other_players_do_not_disturb_the_smoke_check(wide_limit_service, 
     assert "ok   event of the push" in capsys.readouterr().out
 
 
-async def test_the_smoke_check_of_several_processes_waits_for_their_lists(
-    wide_limit_service, reactor, monkeypatch, capsys
-):
-    """A list that is a second old, as that of another process may be, makes no step fail."""
+async def test_smoke_check_waits_for_lists_of_several_processes(wide_limit_service, reactor, monkeypatch, capsys):
+    """A list of another process may be a second old."""
     monkeypatch.setattr(CoalescingCache, "invalidate", lambda cache: None)
     assert await smoke(wide_limit_service.url, reactor) == "all steps passed"
     assert "ok   recent replays without it" in capsys.readouterr().out
 
 
 @LONG
-async def test_a_list_that_stays_wrong_fails_the_smoke_check(wide_limit_service, reactor, monkeypatch, capsys):
-    """A replay that is still listed seconds after it was unlisted fails the check, which deletes its account."""
+async def test_wrong_list_fails_the_smoke_check(wide_limit_service, reactor, monkeypatch, capsys):
+    """A replay is still listed seconds after it was unlisted. The check deletes its account."""
     monkeypatch.setattr(CoalescingCache, "invalidate", lambda cache: None)
     monkeypatch.setattr(CoalescingCache, "seconds", 3600.0)
     with pytest.raises(FatalError, match="without it: the replay is still in the list"):
@@ -634,8 +629,8 @@ async def test_a_list_that_stays_wrong_fails_the_smoke_check(wide_limit_service,
     assert wide_limit_service.sql("SELECT count(*) FROM users") == [(0,)]
 
 
-async def test_a_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
-    """A service starts all the same, and its log names the variable that was meant."""
+async def test_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
+    """The service starts, and its log names the right variable."""
     service = start(launch, *SOLISYNC, dsn=shared_dsn, SOLISYNC_TRUSTED_PROXY="127.0.0.1")
     await ready(reactor, service.client())
     assert "SOLISYNC_TRUSTED_PROXY is not a setting: did you mean SOLISYNC_TRUSTED_PROXIES?" in service.log

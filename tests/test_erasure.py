@@ -1,4 +1,4 @@
-"""Deleting an account leaves nothing of the player in any table, whichever tables there are.
+"""Deleting an account leaves nothing of the player in any table, including tables of later versions.
 
 Source: docs/protocol.md "Deleting an account".
 """
@@ -20,10 +20,10 @@ KEYS_OF_REPLAYS = {
 
 
 @pytest.mark.parametrize("restricted", [False, True])
-async def test_nothing_in_the_database_names_a_deleted_player(server, reactor, restricted):
-    """No column of any table holds the id or the username any more; another player keeps everything.
+async def test_no_table_names_a_deleted_player(server, reactor, restricted):
+    """No column holds the id or the username any more; another player keeps everything.
 
-    Players delete themselves, and operators those who are suspended.
+    Players delete themselves, and operators delete suspended players.
     """
     client, other = server.client(), server.client()
     player, neighbour = await play(server.dsn, client, "zz_erased_zz"), await play(server.dsn, other, "zz_kept_zz")
@@ -58,13 +58,13 @@ async def test_nothing_in_the_database_names_a_deleted_player(server, reactor, r
     assert server.sql("SELECT count(*) FROM analytics_events WHERE event_type = 'won'") == [(8,)]
 
 
-def test_each_limit_of_a_player_is_known_to_the_deletion():
-    """A route that counts the requests of a player does so by one of these."""
+def test_deletion_covers_each_limit_of_a_player():
+    """A route that counts the requests of a player uses one of these buckets."""
     assert {route.limit for route in table() if route.protected} - {None} == {*LIMITS_OF_PLAYERS}
 
 
-async def test_deleting_twice_is_no_error(server):
-    """The second deletion finds nobody, and takes nothing from whoever has the name by then."""
+async def test_second_deletion_is_no_error(server):
+    """A new player may have the username by then, and loses nothing."""
     client, heir = server.client(), server.client()
     await play(server.dsn, client, "zz_erased_zz")
     access = client.tokens.access_token

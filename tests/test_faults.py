@@ -1,4 +1,4 @@
-"""The service when clients hang up and the database goes away: nobody else is harmed, and it heals."""
+"""The service when clients hang up and the database goes away: other clients are served, and the service heals."""
 
 import json
 import os
@@ -42,7 +42,7 @@ SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SI
 
 @pytest.fixture(scope="module")
 def own_postgres(reactor, initialized):
-    """A server of this module's own, to be stopped and killed; what it has acknowledged survives a crash."""
+    """A server for this module that can be stopped and killed; acknowledged writes survive a crash."""
     options = (*QUICK, "synchronous_commit=on")
     with tempfile.TemporaryDirectory(prefix="solisync faults ") as name:
         Path(name).chmod(0o755)
@@ -61,7 +61,7 @@ def stop_server(server, how):
 
 
 def wait_for_server(server, old):
-    """Wait (in a thread) until another server than `old` takes connections."""
+    """Wait (in a thread) until another server than `old` accepts connections."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -75,8 +75,8 @@ def wait_for_server(server, old):
 
 
 @pytest.mark.parametrize("how", SIGNALS)
-async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, how):
-    """Every connection is replaced soon after the server is back, and work waits for that while it can."""
+async def test_pool_survives_a_restart_of_the_server(reactor, own_postgres, how):
+    """Every connection is replaced soon after the server is back, and work waits for that within its time."""
     database = Database(reactor=reactor, size=4, statements=(PID,))
     database.open(own_postgres.dsn)
     try:
@@ -95,7 +95,7 @@ async def test_a_pool_survives_a_restart_of_the_server(reactor, own_postgres, ho
 
 
 class Load:
-    """Players who register, refresh and look at themselves, and remember what they were told."""
+    """Players who register, refresh and read their profile, and remember each answer."""
 
     def __init__(self, process):
         self.process = process
@@ -143,7 +143,7 @@ class Load:
 
 
 async def test_restarts_under_load_give_no_wrong_answer(own_postgres, serve, reactor):
-    """However the server goes away: no token is spent twice, no acknowledged player is lost, and the service heals."""
+    """No token is spent twice, and no acknowledged player is lost, in any way of ending the server."""
     process = await serve(own_postgres.dsn)
     load = Load(process)
     running = Deferred.fromCoroutine(at_once(6, load.run, range(6)))
@@ -186,8 +186,8 @@ def hang_up(process, rng, requests):
         time.sleep(delay)
 
 
-async def test_hang_ups_harm_nobody(shared_dsn, serve, full):
-    """Clients that leave at any moment leave no transaction open, no unhandled error, and no other client worse off."""
+async def test_hang_ups_leave_no_transaction_and_no_error(shared_dsn, serve, full):
+    """Clients leave at any moment, and other clients are served as usual."""
     truncate(shared_dsn)
     seed = 20261120
     print("seed", seed)
@@ -229,8 +229,8 @@ async def test_hang_ups_harm_nobody(shared_dsn, serve, full):
         assert sign not in process.log
 
 
-async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, shared_dsn):
-    """The handler's deadline holds although a transaction that has begun goes on, here until its lock is free."""
+async def test_deadline_of_a_request_holds_during_its_transaction(reactor, shared_dsn):
+    """The transaction continues after the answer, here until its lock is free."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, handler_seconds=0.2)
     try:
@@ -249,8 +249,8 @@ async def test_an_answer_does_not_wait_for_what_can_not_be_stopped(reactor, shar
 
 
 @pytest.mark.parametrize("path", ["/health/ready", "/api/replays/recent"])
-async def test_a_service_without_its_database_declines_soon(reactor, path):
-    """While a start can't reach the database, a request that needs it waits as for any connection, and gets a 503."""
+async def test_service_without_its_database_returns_503_soon(reactor, path):
+    """The request waits as long as for any connection."""
     dsn = f"host=127.0.0.1 port={free_port()} user=solisync"
     running = begin(reactor, dsn, times=PoolTimes(borrow=0.2))
     try:
@@ -272,10 +272,10 @@ FULL = """
 
 @pytest.mark.parametrize("settled", [0.0, 3_600.0])
 @pytest.mark.parametrize("trouble", ["read only", "no room"])
-async def test_database_that_takes_no_writes_declines_them(
+async def test_write_to_a_read_only_or_full_database_returns_503(
     reactor, migrated_database, no_lost_failures, trouble, settled
 ):
-    """A write to a server that is read-only, or that has no room, is a 503 and one line in the log; reads work."""
+    """The log has one line, and reads work."""
     with capturedLogs() as events:
         running = await start(reactor, migrated_database, times=PoolTimes(settled=settled))
         try:
@@ -305,10 +305,8 @@ OF_THE_SERVICE = "application_name = 'solisync' AND datname = current_database()
 NEWER = f"SELECT count(*) FROM pg_stat_activity WHERE {OF_THE_SERVICE} AND backend_start > %s"
 
 
-async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
-    reactor, migrated_database, no_lost_failures
-):
-    """Without one column of the leaderboard, new connections are made and all else works; with it again, that too."""
+async def test_statement_that_does_not_fit_the_schema_fails_alone(reactor, migrated_database, no_lost_failures):
+    """A column of the leaderboard is missing. All else works on new connections; with the column, the statement too."""
     misfit = 0.1
     running = await start(reactor, migrated_database, times=PoolTimes(misfit=misfit, borrow=PATIENCE))
     size = running.service.parts.settings.database_connections
@@ -339,8 +337,8 @@ async def test_a_statement_that_the_schema_no_longer_fits_costs_only_itself(
         await running.service.stopService()
 
 
-async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_cluster, no_lost_failures):
-    """A failover has dozens of them, and where in the code each was met tells nothing; which server is in use does."""
+async def test_commit_of_unknown_outcome_is_one_log_line(reactor, new_cluster, no_lost_failures):
+    """A failover has dozens of them. A traceback would be useless; the line names the server in use."""
     with servers(cluster=new_cluster) as made, capturedLogs() as events:
         primary = made.make_primary()
         running = await start(reactor, primary.dsn, times=PoolTimes(work=0.5))
@@ -362,10 +360,10 @@ async def test_a_commit_of_unknown_outcome_is_one_line_in_the_log(reactor, new_c
 
 
 @pytest.mark.parametrize(("held", "status"), [(2.0, 200), (10, 500)])
-async def test_a_lock_that_is_held_for_long_is_waited_for_twice(
+async def test_request_waits_twice_for_a_lock_held_for_long(
     reactor, migrated_database, monkeypatch, no_lost_failures, held, status
 ):
-    """A request that doesn't get the lock of its player's row within the server's limit tries once more."""
+    """The server's limit ends the first wait for the lock on the player's row."""
     monkeypatch.setattr(opening, "_TIMEOUTS", "SET lock_timeout = '1500ms'")
     running = await start(reactor, migrated_database)
     try:

@@ -1,4 +1,4 @@
-"""Guests beside everything else that happens to them at the same time (docs/protocol.md "Guests")."""
+"""Guests beside simultaneous requests and housekeeping (docs/protocol.md "Guests")."""
 
 import json
 import random
@@ -32,7 +32,7 @@ class Device:
         await self.http("GET", "/api/sync/pull")
 
     async def play(self):
-        """Play a game and push it; it counts if the push is acknowledged."""
+        """Play a game and push it; count it if the push is acknowledged."""
         body = progress_of(stats__games_played=self.games + 1, stats__games_won=self.games + 1)
         answer = await self.http("POST", "/api/sync/push", body)
         assert answer.status in (200, 404)
@@ -53,7 +53,7 @@ async def begun(nodes, chance, name=None):
     return device
 
 
-async def test_every_acknowledged_game_is_the_players_after_a_join(nodes, no_deadlocks, full):
+async def test_join_keeps_every_acknowledged_game(nodes, no_deadlocks, full):
     """A guest plays and uploads on one node while the player joins it on another, twice at the same time."""
     chance = random.Random(5)
     for number in range(40 if full else 6):
@@ -78,7 +78,7 @@ async def test_every_acknowledged_game_is_the_players_after_a_join(nodes, no_dea
 
 
 async def test_claim_and_join_of_one_guest_exclude_each_other(nodes, no_deadlocks):
-    """Either the guest is a player with its games, or its games are the other player's."""
+    """Either the guest becomes a player with its games, or its games go to the other player."""
     chance = random.Random(6)
     for number in range(6):
         player, guest = await begun(nodes, chance, f"player_{number}"), await begun(nodes, chance)
@@ -95,8 +95,8 @@ async def test_claim_and_join_of_one_guest_exclude_each_other(nodes, no_deadlock
         assert await counted(player) == (joined == 200)
 
 
-async def test_claim_wins_or_finds_no_guest_when_housekeeping_deletes(nodes, open_database, reactor, no_deadlocks):
-    """A guest that has logged out, and claims with its last access token."""
+async def test_claim_races_with_the_deletion_by_housekeeping(nodes, open_database, reactor, no_deadlocks):
+    """A guest that has logged out claims with its last access token. The claim succeeds, or finds no guest."""
     chance = random.Random(7)
     rounds = make_housekeeping(open_database(size=1), reactor)
     for number in range(6):
@@ -117,7 +117,7 @@ async def test_claim_wins_or_finds_no_guest_when_housekeeping_deletes(nodes, ope
 
 @pytest.mark.parametrize("state", ["live", "logged out", "expired", "player"])
 async def test_housekeeping_deletes_guests_without_a_live_session(server, open_database, reactor, state):
-    """With all that they have; players and guests with a session stay."""
+    """All their data goes with them. Players, and guests with a session, stay."""
     counts = []
     device = await begun([server], random.Random(1), "ann" if state == "player" else None)
     await device.play()
@@ -145,8 +145,8 @@ async def test_housekeeping_forgets_joined_guests_after_30_days(server, open_dat
     assert server.sql("SELECT now() - joined_at < interval '30 days' FROM joined_guests") == [(True,)]
 
 
-async def test_join_that_fails_leaves_both_as_they_were(server, monkeypatch):
-    """The database fails in the middle: the guest keeps its token and its games, and the next attempt succeeds."""
+async def test_failed_join_changes_nothing(server, monkeypatch):
+    """The database fails in the middle. The guest keeps its token and its games, and the next attempt succeeds."""
     chance = random.Random(2)
     player, guest = await begun([server], chance, "ann"), await begun([server], chance)
     await guest.play()

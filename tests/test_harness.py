@@ -1,4 +1,4 @@
-"""What the tests rely on: no failure and no log is lost, and no wait has a bound of its own."""
+"""Rules that the tests rely on: no failure and no log is lost, and all waits share one bound."""
 
 import ast
 import sys
@@ -34,7 +34,7 @@ def test_after(): pass
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What pytest prints of INNER, run by each of two processes with the hooks and fixtures of all tests."""
+    """Return what pytest prints of INNER, run by each of two processes with the hooks and fixtures of all tests."""
     directory = tmp_path_factory.mktemp("inner")
     (directory / "test_inner.py").write_text(INNER)
     words = (sys.executable, "-m", "pytest", "-vv", "-rA", "-n2", "--dist=each", "--fire", f"--rootdir={directory}")
@@ -44,7 +44,7 @@ def shown(tmp_path_factory):
 
 
 def test_failure_lost_in_a_cycle_fails_its_own_test(shown):
-    """A Deferred that failed unseen, and that only the garbage collector finds, fails the test that dropped it."""
+    """Only the garbage collector finds a failed Deferred in a cycle of references."""
     assert "::test_that_loses_a_failure - AssertionError" in shown, shown
     assert "ValueError: lost in a cycle" in shown
     assert "6 passed, 4 errors" in shown
@@ -58,15 +58,15 @@ def test_logs_and_figures_of_both_processes_are_read(shown):
 
 
 def waits(tree):
-    """The bounds of the waits in a module: a `timeout`, or the second argument of a function of the harness."""
+    """Return the bounds of the waits in a module: a `timeout`, or the second argument of a function of the harness."""
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         yield from (word.value for word in call.keywords if word.arg in ("timeout", "patience"))
         yield from call.args[{"wait": 0, "wait_for": 1, "until": 2, "ready": 2}.get(name, len(call.args)) :]
 
 
-def test_every_wait_has_the_one_bound():
-    """No wait has a number of seconds of its own: beside other work, each of them would be too few one day."""
+def test_every_wait_uses_the_shared_bound():
+    """Under other load, any smaller number of seconds would be too short one day."""
     own = [
         f"{path.name}:{bound.lineno}"
         for path in (ROOT / "tests").rglob("*.py")
@@ -78,7 +78,7 @@ def test_every_wait_has_the_one_bound():
 
 
 def test_few_tests_patch_a_constant():
-    """What several tests shorten is an argument, which says in the test what it is about."""
+    """A value that several tests shorten is an argument, which shows in each test."""
     patched = [
         f"{path.name}:{call.lineno}"
         for path in (ROOT / "tests").rglob("*.py")
@@ -100,7 +100,7 @@ def test_few_tests_patch_a_constant():
         ("--migrate",),
     ],
 )
-def test_a_forked_command_ends_as_a_started_one(words):
-    """With the same status and the same words, on standard output and on standard error."""
+def test_forked_command_behaves_like_a_started_one(words):
+    """Status, standard output and standard error are the same."""
     variables = {"DATABASE_URL": "host=127.0.0.1 port=1"}
     assert run(*SOLISYNC, *words, **variables) == run(*anew(SOLISYNC), *words, **variables)

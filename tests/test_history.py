@@ -1,4 +1,4 @@
-"""What happens to accounts is kept as rows, and never at the expense of a request (docs/security.md "Logs")."""
+"""Events of accounts are kept as rows, without slowing a request down (docs/security.md "Logs")."""
 
 from dataclasses import replace
 
@@ -24,14 +24,14 @@ FAILED = Happened("login failed", None, None, "192.0.2.1")
 
 
 async def rows(server, client):
-    """What is stored of this client: event, username, reason, client, times."""
+    """Return the rows of this client: event, username, reason, client, times."""
     await server.service.parts.history.flush()
     return server.sql(ROWS, (client,))
 
 
 @pytest.fixture
 def observing(reactor, shared_dsn, open_database):
-    """Make a History of its own, and the numbers of events that it has lost."""
+    """Make a separate History, and a list of the numbers of events that it has lost."""
 
     def make(dsn=shared_dsn, *, enabled=True, times=TIMES, **sizes):
         database, lost = open_database(dsn, statements=(), times=times), []
@@ -40,8 +40,8 @@ def observing(reactor, shared_dsn, open_database):
     return make
 
 
-async def test_what_happens_to_an_account_is_stored(server):
-    """Each event of the audit trail but refreshes, with the player and the client, and how often within a moment."""
+async def test_history_has_each_event_of_an_account(server):
+    """Each event of the audit trail except refreshes has the player, the client, and the count within a moment."""
     address = new_address()
     client = server.client(address)
     await client.register("ann", PASSWORD)
@@ -60,8 +60,8 @@ async def test_what_happens_to_an_account_is_stored(server):
     ]
 
 
-async def test_who_is_not_known_stays_without_a_name(server):
-    """A login with a name that nobody has, or a wrong link: the row has neither, as the name may be a password."""
+async def test_failed_login_of_an_unknown_name_stores_no_name(server):
+    """The name may be a password typed into the wrong field. A wrong reset link stores no name either."""
     address = new_address()
     assert (await refused(server.client(address).login("nobody_here", PASSWORD)))[0] == 401
     assert (await refused(server.client(address).reset("no token", PASSWORD)))[0] == 401
@@ -73,16 +73,16 @@ async def test_who_is_not_known_stays_without_a_name(server):
     ]
 
 
-async def test_a_client_is_what_the_limits_count(server):
-    """Of IPv6 addresses the /64, in which a client may change its address."""
+async def test_history_stores_ipv6_clients_as_a_64_prefix(server):
+    """A client may change its address within the /64; the rate limits count it that way, too."""
     for last in (1, 2):
         assert (await refused(server.client(f"2001:db8:1:2::{last}").login("nobody_here", PASSWORD)))[0] == 401
     network = "2001:db8:1:2::/64"
     assert await rows(server, network) == [("login failed", None, None, network, 2)]
 
 
-async def test_rows_of_deleted_players_drop_out_alone(server):
-    """Those of others in the same batch are stored; nothing of the deleted player is left."""
+async def test_rows_of_deleted_players_are_dropped_from_a_batch(server):
+    """The rows of other players in the batch are stored."""
     address = new_address()
     gone, stays = server.client(address), server.client(address)
     for client, name in ((gone, "gone"), (stays, "stays")):
@@ -91,8 +91,8 @@ async def test_rows_of_deleted_players_drop_out_alone(server):
     assert await rows(server, address) == [("register", "stays", None, address, 1)]
 
 
-async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server, observing):
-    """The batch waits for it, and stores the rows of others; the foreign key fails nothing."""
+async def test_batch_waits_for_a_deletion_under_way(server, observing):
+    """The rows of other players are stored, and no foreign key fails."""
     gone, stays = await server.player("gone"), await server.player("stays")
     ids = [(await client.me()).id for client in (gone, stays)]
     kept, lost = observing()
@@ -108,8 +108,8 @@ async def test_a_deletion_under_way_costs_a_batch_nothing_but_that_player(server
     assert (server.sql(ROWS, ("192.0.2.77",)), lost) == ([("exported", "stays", None, "192.0.2.77", 1)], [])
 
 
-async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
-    """One more row says that there were more. Refusals, which other clients can cause, have rows of their own."""
+async def test_rows_of_a_player_are_limited_per_day(server, observing):
+    """One more row marks the limit. Refusals, which other clients can cause, have a separate limit."""
     ann, bob = [(await (await server.player(name)).me()).id for name in ("ann", "bob")]
     yesterday = (
         "INSERT INTO account_history (happened_at, user_id, event, times) SELECT now() - interval '1 day', %s, 'x', 1"
@@ -139,8 +139,8 @@ async def test_a_player_has_at_most_so_many_rows_a_day(server, observing):
     assert server.sql(counts, (bob,)) == [("exported", 1), ("register", 1)]
 
 
-async def test_two_nodes_share_the_rows_of_a_day(server, observing):
-    """Two nodes that store events of a player at the same time keep the limit."""
+async def test_two_nodes_share_the_daily_limit_of_rows(server, observing):
+    """Both store events of a player at the same time."""
     ann = (await (await server.player("ann")).me()).id
     await server.service.parts.history.flush()
     nodes = [observing()[0] for _ in range(2)]
@@ -152,7 +152,7 @@ async def test_two_nodes_share_the_rows_of_a_day(server, observing):
 
 
 async def test_no_answer_waits_for_the_history(server):
-    """While nobody can write the table, players log in as ever; later the rows are there."""
+    """While the table is locked, players log in as usual; the rows are stored later."""
     await server.player("ann")
     locking, address = connect(server.dsn), new_address()
     locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
@@ -164,8 +164,8 @@ async def test_no_answer_waits_for_the_history(server):
     assert await rows(server, address) == [("login", "ann", None, address, 1)]
 
 
-async def test_a_full_queue_loses_what_comes_and_counts_it(observing):
-    """What is in it already is still counted; an event beyond is lost."""
+async def test_full_queue_drops_and_counts_new_events(observing):
+    """A repetition of a queued event still counts."""
     kept, lost = observing(queue=2)
     events = [FAILED._replace(client=f"192.0.2.{number}") for number in range(4)]
     for event in (*events, *events):
@@ -175,7 +175,7 @@ async def test_a_full_queue_loses_what_comes_and_counts_it(observing):
 
 
 async def test_without_a_connection_events_wait(observing):
-    """Also those that happen again meanwhile; nothing is counted as lost."""
+    """Repetitions are added up, and nothing is counted as lost."""
     kept, lost = observing(None, times=replace(TIMES, borrow=0.01))
     for _ in range(2):
         kept.observe(FAILED)
@@ -184,8 +184,8 @@ async def test_without_a_connection_events_wait(observing):
     assert (times, lost) == (2, [])
 
 
-async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_database):
-    """Here it has no such table: batch after batch is dropped, and the service goes on."""
+async def test_refused_batch_is_dropped_and_counted(observing, empty_database):
+    """The table is missing here. Batch after batch is dropped, and the service runs on."""
     kept, lost = observing(empty_database, batch=2)
     for number in range(3):
         kept.observe(FAILED._replace(client=f"192.0.2.{number}"))
@@ -194,8 +194,8 @@ async def test_what_the_database_refuses_is_lost_and_counted(observing, empty_da
 
 
 @pytest.mark.parametrize("times", [replace(TIMES, borrow=0.01), TIMES])
-async def test_a_stop_counts_what_is_not_stored(observing, server, times):
-    """The count has the batch that is being stored, and the events that wait for a connection."""
+async def test_stop_counts_events_that_are_not_stored(observing, server, times):
+    """The count includes the batch that is being stored, and events that wait for a connection."""
     locking = connect(server.dsn)
     locking.cursor().execute("BEGIN; LOCK TABLE account_history IN ACCESS EXCLUSIVE MODE")
     kept, lost = observing(None if times is not TIMES else server.dsn, times=times, batch=2)
@@ -207,15 +207,15 @@ async def test_a_stop_counts_what_is_not_stored(observing, server, times):
     await until(kept._reactor, lambda: not kept._being_stored)
 
 
-async def test_with_no_days_nothing_is_kept(observing):
-    """SOLISYNC_HISTORY_DAYS=0: not even in memory."""
+async def test_history_of_0_days_keeps_nothing(observing):
+    """Memory holds nothing, either."""
     kept, _ = observing(enabled=False)
     kept.observe(FAILED)
     assert not kept._waiting
 
 
-async def test_the_last_events_are_stored_at_a_stop(reactor, shared_dsn, server):
-    """What happened within the last second is not lost by an ordinary stop."""
+async def test_stop_stores_the_last_events(reactor, shared_dsn, server):
+    """An event of the last second is not lost."""
     running, address = await start(reactor, shared_dsn), new_address()
     await running.client(address).register("ann", PASSWORD)
     await running.service.stopService()
@@ -223,8 +223,8 @@ async def test_the_last_events_are_stored_at_a_stop(reactor, shared_dsn, server)
 
 
 @pytest.mark.parametrize(("days", "left"), [(30, 3), (1, 2), (0, 0)])
-async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, open_database, days, left):
-    """By the clock of the database, the oldest first; with 0 days all of them."""
+async def test_old_rows_are_deleted_in_batches_oldest_first(reactor, shared_dsn, server, open_database, days, left):
+    """The clock of the database counts; with 0 days all rows are deleted."""
     database = open_database(statements=())
     for hours in (*[24 * 31] * 5, 25, 23, 0):
         run_sql(
@@ -237,7 +237,7 @@ async def test_old_rows_are_deleted_in_batches(reactor, shared_dsn, server, open
 
 
 async def test_expired_links_are_deleted_and_the_others_counted(reactor, server, open_database):
-    """For the gauge of links that somebody can still use."""
+    """A gauge shows the links that still work."""
     counted = []
     for name, hours in (("ann", 1), ("bob", 1), ("cyd", -1)):
         await server.player(name)

@@ -1,4 +1,4 @@
-"""`make run`, `make smoke` and what they install: a copy of the Makefile with programs that only say what they got."""
+"""`make run`, `make smoke` and what they install, with a copied Makefile and programs that print their arguments."""
 
 import os
 import re
@@ -56,7 +56,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["SOLISYNC_LISTEN"].split(":"
 
 @pytest.fixture
 def make(place):
-    """Run make in the copy; returns what it said."""
+    """Run make in the copy; return its output."""
     shutil.copytree(ROOT / ".ci", place / ".ci")
     for name in ("Makefile", "setup.py"):
         shutil.copy(ROOT / name, place)
@@ -75,13 +75,13 @@ def make(place):
 
 
 def installed(place):
-    """What pip was told to install, and in what order."""
+    """Return the arguments of each pip install, in order."""
     file = place / "installed"
     return [line.rpartition(" ")[2] for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def test_running_installs_no_tools_for_tests(make, place):
-    """`make run` installs what serving needs, once, and says what that takes; `make venv` adds the test extra."""
+def test_make_run_installs_no_tools_for_tests(make, place):
+    """It installs what serving needs, once, and prints time and size; `make venv` adds the test extra."""
     port = free_port()
     first = make("run", f"PORT={port}")
     assert (first.status, installed(place)) == (0, [str(place)])
@@ -96,8 +96,8 @@ def test_running_installs_no_tools_for_tests(make, place):
     assert installed(place) == [str(place), f"{place}[test]"]
 
 
-def test_another_dependency_is_installed(make, place):
-    """What counts is what setup.py asks for; where pip fails, what is there will do if it can be imported."""
+def test_changed_dependency_is_installed(make, place):
+    """Only the requirements in setup.py count. If pip fails, an importable installation is enough."""
     port = free_port()
     make("run", f"PORT={port}")
     setup = (place / "setup.py").read_text()
@@ -115,8 +115,8 @@ def test_another_dependency_is_installed(make, place):
     assert len(installed(place)) == 4
 
 
-def test_running_allows_for_more_logins(make):
-    """`make run` widens the rate limit for itself and says so, unless the environment has one."""
+def test_make_run_allows_more_logins(make):
+    """It prints the wider rate limit. A limit in the environment has priority."""
     port = free_port()
     done = make("run", f"PORT={port}")
     assert f"tcp:{port}:interface=127.0.0.1 100/60 " in done.out
@@ -124,8 +124,8 @@ def test_running_allows_for_more_logins(make):
     assert f"tcp:{port}:interface=127.0.0.1 5/60 " in make("run", f"PORT={port}", SOLISYNC_AUTH_LIMIT="5/60").out
 
 
-def test_a_port_in_use_has_a_hint(make):
-    """`make run` says how to take another port, before anything starts."""
+def test_make_run_hints_at_another_port_if_the_port_is_in_use(make):
+    """Nothing starts before the hint."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -135,8 +135,8 @@ def test_a_port_in_use_has_a_hint(make):
     assert "tcp:" not in refused.said
 
 
-def test_edits_are_taken_up_by_new_workers(make, launch, place):
-    """`make run-pages` sends SIGHUP to the service when a file of solisync/ was written, and ends with it."""
+def test_make_run_pages_reloads_after_an_edit(make, launch, place):
+    """It sends SIGHUP to the service when a file of solisync/ was written, and ends with it."""
     page = place / "solisync" / "static" / "style.css"
     page.parent.mkdir(parents=True)
     page.write_text("a {}")
@@ -153,10 +153,10 @@ def test_edits_are_taken_up_by_new_workers(make, launch, place):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_terminal_gets_a_console(make, launch, place, how):
-    """`make run` adds an admin there, prints a link with a code, and removes the admin before the service ends.
+def test_make_run_on_a_terminal_prints_a_console_link(make, launch, place, how):
+    """It adds an admin, prints a link with a code, and removes the admin before the service ends.
 
-    One whom a killed run has left is removed before.
+    An admin left by a killed run is removed first.
     """
     program = place / ".venv" / "bin" / "solisync"
     program.write_text(ADMINISTERED)
@@ -180,8 +180,8 @@ def test_a_terminal_gets_a_console(make, launch, place, how):
     assert said.read_text().endswith(" --json\nadmins remove local --yes\nended\n")
 
 
-def test_a_killed_console_leaves_no_service(make, launch, place):
-    """The service ends with whatever runs it, unasked; the admin stays till next time."""
+def test_killed_make_run_leaves_no_service(make, launch, place):
+    """The service ends with its parent; the admin stays until the next run."""
     program = place / ".venv" / "bin" / "solisync"
     program.write_text(ADMINISTERED)
     with terminal() as (_, theirs):
@@ -194,14 +194,14 @@ def test_a_killed_console_leaves_no_service(make, launch, place):
     assert (place / "said").read_text().endswith("admins code local --json\nended\n")
 
 
-def test_without_a_terminal_there_is_no_console(make):
-    """What runs in the background tells nobody a code."""
+def test_make_run_without_a_terminal_has_no_console(make):
+    """A background process must not print a code."""
     done = make("run", f"PORT={free_port()}")
     assert (done.status, "console" in done.said) == (0, False)
 
 
-def test_a_smoke_check_knows_the_port(make):
-    """`make smoke` asks the port that `make run` was last given, unless told another, and says which one that was."""
+def test_make_smoke_uses_the_port_of_make_run(make):
+    """PORT overrides it, and a failure names the port."""
     port = free_port()
     make("run", f"PORT={port}")
     assert make("smoke").out[-1].endswith(f"--smoke http://127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""What an installation consists of, and that it works away from the checkout."""
+"""The content of an installation, and its use away from the checkout."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(s
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel, built by the function that pip calls, from a copy so that nothing is left in the checkout."""
+    """A wheel, built by the function that pip calls, from a copy, so that the checkout stays clean."""
     place = tmp_path_factory.mktemp("wheel")
     source = place / "source"
     source.mkdir()
@@ -43,7 +43,7 @@ def wheel(tmp_path_factory):
 def installation(wheel, tmp_path_factory, full):
     """A virtual environment with the wheel in it; dependencies come from the one that runs the tests.
 
-    The wheel is unpacked, which is how pip begins; all that it does, with --fire.
+    The wheel is unpacked, which is how pip begins; with --fire, pip installs it completely.
     """
     place = tmp_path_factory.mktemp("installed here")
     venv.create(place, with_pip=False)
@@ -60,8 +60,8 @@ def installation(wheel, tmp_path_factory, full):
     return place
 
 
-def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
-    """The plugin, the migrations, the pages, the type marker; a twisted/__init__.py would hide Twisted itself."""
+def test_wheel_has_all_files_and_no_twisted_package(wheel):
+    """A twisted/__init__.py would hide Twisted itself. The wheel has plugin, migrations, pages and type marker."""
     names = set(zipfile.ZipFile(wheel).namelist())
     migrations = {f"solisync/migrations/{file.name}" for file in (ROOT / "migrations").glob("*.sql")}
     assert migrations
@@ -74,8 +74,8 @@ def test_the_wheel_holds_what_is_needed_and_nothing_of_twisted(wheel):
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 
 
-def test_an_installation_works_away_from_the_checkout(installation, tmp_path):
-    """Its commands run, twistd knows the plugin, and the migrations are found."""
+def test_installation_works_away_from_the_checkout(installation, tmp_path):
+    """Its commands run, twistd finds the plugin, and the service finds the migrations."""
     python = installation / "bin" / "python"
     code = "import solisync, solisync.postgres.migrate as m; print(solisync.__file__, len(m.load_migrations()))"
     found = run(python, "-c", code, cwd=tmp_path)
@@ -90,8 +90,7 @@ def test_an_installation_works_away_from_the_checkout(installation, tmp_path):
     assert "--data-dir=" in " ".join(shown.out)
 
 
-def test_the_scripts_are_installed(wheel):
-    """Two commands are installed, with their documented names."""
+def test_installation_has_the_documented_scripts(wheel):
     (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
     assert "solisync = solisync.commands.start:main" in text
@@ -99,7 +98,7 @@ def test_the_scripts_are_installed(wheel):
 
 
 def dependencies(name, extras=frozenset(), seen=None):
-    """Everything that is installed with a package, by canonical names."""
+    """Return every package that is installed with this one, by canonical names."""
     seen = {} if seen is None else seen
     for wanted in map(Requirement, metadata.requires(name) or ()):
         given = [{"extra": extra} for extra in extras or {""}]
@@ -112,7 +111,7 @@ def dependencies(name, extras=frozenset(), seen=None):
     return set(seen)
 
 
-def test_the_licence_of_each_dependency_is_written_down():
+def test_licence_of_each_dependency_is_documented():
     """docs/licences.md has a row for each package that an installation brings; `make release-check` reads them."""
     table = (ROOT / "docs" / "licences.md").read_text("utf-8")
     assert {canonicalize_name(name) for name in re.findall(r"^\| ([a-z0-9.-]+) \| ", table, re.M)} == dependencies(

@@ -1,4 +1,4 @@
-"""Pushes that meet everything else: deletions, resets and opt-ins (docs/protocol.md "Progress")."""
+"""Pushes beside deletions, resets and opt-ins (docs/protocol.md "Progress")."""
 
 import random
 
@@ -10,8 +10,8 @@ from tests.harness.constants import PASSWORD
 from tests.harness.payloads import progress_of, replay
 
 
-async def test_pushes_among_deletions_resets_and_opt_ins(nodes, open_database, no_deadlocks, full):
-    """Many rounds of everything at random on a few players: no 5xx, no deadlock, no row without its player."""
+async def test_pushes_race_with_deletions_resets_and_opt_ins(nodes, open_database, no_deadlocks, full):
+    """Many random rounds on a few players cause no 5xx, no deadlock, and no row without its player."""
     database = open_database(size=2)
     rounds = 1_000 if full else 100
     chance = random.Random(11)

@@ -1,4 +1,4 @@
-"""Races, over HTTP against two processes on one database: the database decides, and it decides once."""
+"""Races over HTTP against two processes on one database, which decides each race once."""
 
 import itertools
 from collections import Counter
@@ -29,7 +29,7 @@ def started(coroutine):
 
 @pytest.fixture
 def two(nodes):
-    """Alternates between the two nodes."""
+    """Alternate between the two nodes."""
     return itertools.cycle(nodes)
 
 
@@ -39,7 +39,7 @@ def database(open_database):
 
 
 async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn, full):
-    """Many uses of one token over 50 connections to 2 processes: one 200, all others 401."""
+    """The uses of one token come over 50 connections to 2 processes: one gets 200, all others 401."""
     count = 1_000 if full else 80
     ((_, token, _),) = players(shared_dsn, 1)
     answers = await at_once(50, lambda process: refresh(process, token), itertools.islice(two, count))
@@ -49,7 +49,7 @@ async def test_one_of_a_thousand_refreshes_wins(two, shared_dsn, full):
 
 
 async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
-    """100 registrations of one name at once: one 200, 99 times 409, one player with one session."""
+    """Of 100 simultaneous registrations of one name, 99 get 409. One player with one session is left."""
     body = {"username": "ann", "password": PASSWORD}
     answers = await at_once(
         100, lambda process: ask(process, "POST", "/api/auth/register", body), itertools.islice(two, 100)
@@ -61,8 +61,8 @@ async def test_one_of_a_hundred_registrations_wins(two, shared_dsn):
     assert refresh(next(two), winner["refresh_token"])[0] == 200
 
 
-async def test_no_session_older_than_a_reset_survives_it(two, nodes, shared_dsn, database, no_deadlocks, reactor, full):
-    """Again and again a reset, a login with the old password and a refresh at once: nothing is left to refresh with."""
+async def test_no_session_older_than_a_reset_survives(two, nodes, shared_dsn, database, no_deadlocks, reactor, full):
+    """A reset, a login with the old password and a refresh run together, again and again. No token is left."""
     passwords = [PASSWORD, PASSWORD + " again"]
     hashes = [bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode() for password in passwords]
     statuses = Counter()
@@ -113,8 +113,8 @@ def expired(dsn):
     return run_sql(dsn, "SELECT count(*) FROM refresh_tokens WHERE expires_at <= now()")[0][0]
 
 
-async def test_a_refresh_prunes_a_thousand_expired_tokens_of_anybody(two, shared_dsn):
-    """A refresh removes at most 1,000, skips those that others hold, and a refused one removes none."""
+async def test_refresh_prunes_a_thousand_expired_tokens_of_any_player(two, shared_dsn):
+    """It skips tokens that others have locked. A refused refresh prunes none."""
     (_, token, _), (other, _, _) = players(shared_dsn, 2)
     expire(shared_dsn, other, 1001)
     assert refresh(next(two), token + "x")[0] == 401
@@ -156,8 +156,8 @@ async def test_many_refreshes_prune_without_deadlock(two, shared_dsn, database, 
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(280,)]
 
 
-async def test_a_refresh_on_a_node_whose_clock_is_ahead_prunes_nothing_that_is_alive(shared_dsn, database):
-    """Four weeks ahead of the database, it leaves sessions that end within that time."""
+async def test_refresh_on_a_node_with_a_fast_clock_prunes_no_live_session(shared_dsn, database):
+    """The clock is four weeks ahead of the database. Sessions that end within that time stay."""
     truncate(shared_dsn)
     (user, token, _), (other, _, _) = players(shared_dsn, 2)
     run_sql(shared_dsn, "INSERT INTO refresh_tokens VALUES (gen_random_uuid(), %s, now() + interval '1 h')", (other,))

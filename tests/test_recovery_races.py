@@ -24,8 +24,8 @@ def reset(node, token):
     return ask(node, "POST", "/api/auth/reset", {"token": token, "new_password": NEW})
 
 
-async def test_of_any_number_with_one_code_or_one_link_one_succeeds(nodes, shared_dsn, no_deadlocks):
-    """Of 24 recoveries with one code and 24 resets with one link, at once on both nodes, each has one 200."""
+async def test_recovery_code_and_reset_link_work_once_under_races(nodes, shared_dsn, no_deadlocks):
+    """Of 24 recoveries with one code and 24 resets with one link, on both nodes together, each has one 200."""
     players(shared_dsn, 2)
     run_sql(shared_dsn, CODES, (digest("0" * 16), "player0"))
     run_sql(shared_dsn, LINK, (digest("token"), timedelta(hours=1), "player1"))
@@ -36,8 +36,8 @@ async def test_of_any_number_with_one_code_or_one_link_one_succeeds(nodes, share
     assert run_sql(shared_dsn, "SELECT count(*) FROM refresh_tokens") == [(2,)]
 
 
-async def test_recoveries_deletions_and_links_meanwhile_leave_nothing_behind(nodes, shared_dsn, no_deadlocks):
-    """A player's code, link and deletion at once: no 5xx, no deadlock, and no row of a deleted player is left."""
+async def test_recovery_reset_and_deletion_races_leave_no_row(nodes, shared_dsn, no_deadlocks):
+    """A player's code, link and deletion run together, without a 5xx and without a deadlock."""
     made = players(shared_dsn, 12)
     for number in range(12):
         run_sql(shared_dsn, CODES, (digest("0" * 16), f"player{number}"))

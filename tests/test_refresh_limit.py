@@ -1,4 +1,4 @@
-"""A refresh is counted and carried out by one statement: limit and rotation hold together, over two processes."""
+"""One statement counts and carries out a refresh: limit and rotation hold together, over two processes."""
 
 import itertools
 import time
@@ -22,21 +22,21 @@ def refresh_from(process, token, address):
 
 
 async def spend(nodes, pairs):
-    """Spend tokens at once, each from its address, on both nodes in turn; the statuses in that order."""
+    """Spend tokens together, each from its address, on both nodes in turn; return the statuses in that order."""
     jobs = [(node, *pair) for node, pair in zip(itertools.cycle(nodes), pairs, strict=False)]
     return [status for status, _, _ in await at_once(20, lambda job: refresh_from(*job), jobs)]
 
 
-async def test_of_one_token_from_one_address_one_use_wins_and_ten_are_counted(nodes, shared_dsn, no_deadlocks):
-    """40 uses of a token at once: one 200; nine are told that it is spent; all others that they are too many."""
+async def test_one_of_40_uses_of_a_token_wins_and_ten_are_counted(nodes, shared_dsn, no_deadlocks):
+    """All come from one address: one gets 200, nine 401, and the others 429."""
     ((_, token, _),) = players(shared_dsn, 1)
     statuses = await spend(nodes, [(token, new_address())] * 40)
     assert Counter(statuses) == {200: 1, 401: MOST - 1, 429: 40 - MOST}
     assert run_sql(shared_dsn, SESSIONS) == [(1,)]
 
 
-async def test_a_refresh_over_the_limit_spends_nothing(nodes, shared_dsn, no_deadlocks):
-    """40 players behind one address at once: ten are served, and the others are, from another address, too."""
+async def test_refresh_over_the_limit_spends_nothing(nodes, shared_dsn, no_deadlocks):
+    """Of 40 players behind one address ten are served; the others succeed from another address."""
     tokens = [token for _, token, _ in players(shared_dsn, 40)]
     address = new_address()
     statuses = await spend(nodes, [(token, address) for token in tokens])
@@ -46,8 +46,8 @@ async def test_a_refresh_over_the_limit_spends_nothing(nodes, shared_dsn, no_dea
     assert run_sql(shared_dsn, SESSIONS) == [(40,)]
 
 
-async def test_a_token_used_from_many_addresses_and_by_many_at_each_is_spent_once(nodes, shared_dsn, no_deadlocks):
-    """Whoever waits for the limit of an address while another waits for the player ends without a deadlock."""
+async def test_tokens_used_from_many_addresses_are_spent_once(nodes, shared_dsn, no_deadlocks):
+    """Some requests wait for the limit of an address, others for a player. There is no deadlock."""
     tokens = [token for _, token, _ in players(shared_dsn, 4)]
     addresses = [new_address() for _ in range(8)]
     uses = [(tokens[(number // 8) % 4], addresses[(number * 3) % 8]) for number in range(80)]  # ten from each address
@@ -56,8 +56,8 @@ async def test_a_token_used_from_many_addresses_and_by_many_at_each_is_spent_onc
     assert {token for (token, _), status in zip(uses, statuses, strict=True) if status == 200} == set(tokens)
 
 
-async def test_refreshes_against_deletions_leave_no_orphans(nodes, shared_dsn, no_deadlocks, full):
-    """Refreshes of ten players behind one address, and the deletion of each player: no 5xx, and no row is left."""
+async def test_refreshes_and_deletions_leave_no_orphans(nodes, shared_dsn, no_deadlocks, full):
+    """Ten players behind each address refresh and delete their accounts. No 5xx occurs, and no row is left."""
     count = 1_000 if full else 80
     made = players(shared_dsn, count)
     addresses = [new_address() for _ in range(count // MOST)]
@@ -80,7 +80,7 @@ async def test_refreshes_against_deletions_leave_no_orphans(nodes, shared_dsn, n
 
 
 async def test_declined_refresh_counts_and_spends_nothing(nodes, shared_dsn):
-    """When every second of the last minute is taken, ten are a 503 with Retry-After 1, and the eleventh is a 429."""
+    """When every second of the last minute is taken, ten get 503 with Retry-After 1, and the eleventh 429."""
     ((_, token, _),) = players(shared_dsn, 1)
     wanted, address = int(time.time()) + 86_400, new_address()
     run_sql(shared_dsn, EXPIRIES, (wanted, wanted))
@@ -92,8 +92,8 @@ async def test_declined_refresh_counts_and_spends_nothing(nodes, shared_dsn):
     assert (await deferToThread(refresh, nodes[1], token))[0] == 200
 
 
-async def test_whatever_is_wrong_with_a_refresh_counts(nodes, shared_dsn):
-    """No JSON, no token, a foreign one and a spent one; then a good one is refused, and so is nonsense."""
+async def test_every_invalid_refresh_counts_towards_the_limit(nodes, shared_dsn):
+    """Invalid JSON, and missing, foreign and spent tokens count. Then a valid refresh is refused, too."""
     (_, token, _), (_, fresh, _) = players(shared_dsn, 2)
     address = new_address()
 

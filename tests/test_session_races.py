@@ -54,7 +54,7 @@ def change(node, pair, current, new):
 
 
 async def test_no_two_access_tokens_of_a_player_expire_in_the_same_second(nodes, figure):
-    """50 logins at once, refreshes, logouts and changes of the password: all `exp` differ, within a minute of 24 h."""
+    """50 logins, refreshes, logouts and password changes run together. Each `exp` differs, within a minute of 24 h."""
     began = time.time()
     first = await deferToThread(register, nodes[0])
     answers = await at_once(25, log_in, itertools.islice(itertools.cycle(nodes), 50))
@@ -83,7 +83,7 @@ async def test_no_two_access_tokens_of_a_player_expire_in_the_same_second(nodes,
 
 
 async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
-    """A thief who refreshes without end, from any number of addresses, doesn't keep the player from logging in.
+    """A thief who refreshes without end, from any addresses, doesn't keep the player from logging in.
 
     With no second left at all, a login is a 503 too.
     """
@@ -114,10 +114,10 @@ async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
     assert (await deferToThread(log_in, nodes[1]))[0] == 503
 
 
-async def test_no_session_older_than_a_change_of_password_survives_it(
+async def test_no_session_older_than_a_password_change_survives(
     nodes, shared_dsn, database, no_deadlocks, reactor, full
 ):
-    """A change, a refresh, a login and a reset at once: what is left was begun with the last password."""
+    """A change, a refresh, a login and a reset run together. The remaining sessions began with the last password."""
     random, outcomes = Random(1), Counter()
     quick_hash = bcrypt.hashpw(b"after a reset", bcrypt.gensalt(4)).decode()
 
@@ -154,8 +154,8 @@ async def test_no_session_older_than_a_change_of_password_survives_it(
     assert outcomes["change", 200]
 
 
-async def test_a_hang_up_leaves_the_old_password_or_the_new_one(nodes, shared_dsn, reactor, full):
-    """A client that goes in mid-change: one of the two passwords logs in afterwards, and never both."""
+async def test_hang_up_during_a_password_change_leaves_one_password(nodes, shared_dsn, reactor, full):
+    """Either the old or the new password logs in afterwards, and never both."""
     names = [f"player{number}" for number in range(20 if full else 5)]
     pairs = [await deferToThread(register, nodes[0], name) for name in names]
     random = Random(2)

@@ -13,28 +13,28 @@ def work():
 
 
 def outcome_of(deferred):
-    """The list that gets the result or failure."""
+    """Return the list that gets the result or failure."""
     results = []
     deferred.addBoth(results.append)
     return results
 
 
-def test_the_outcome_is_that_of_the_work(work):
-    """A result is passed on, and stays in the work for others."""
+def test_result_of_the_work_is_passed_on(work):
+    """The result stays in the work for others."""
     first, second = outcome_of(shielded(work)), outcome_of(shielded(work))
     work.callback("done")
     assert (first, second, outcome_of(work)) == (["done"], ["done"], ["done"])
 
 
-def test_a_failure_is_passed_on(work):
-    """The caller gets the failure, so it is no unhandled error of the work."""
+def test_failure_of_the_work_is_passed_on(work):
+    """The work has no unhandled error then."""
     results = outcome_of(shielded(work))
     work.errback(OSError("broken"))
     assert results[0].check(OSError)
 
 
 def test_cancelling_leaves_the_work_running(work):
-    """The caller gets its CancelledError at once, the work ends when it ends."""
+    """The caller gets its CancelledError immediately."""
     waiting = shielded(work)
     results = outcome_of(waiting)
     waiting.cancel()
@@ -44,8 +44,8 @@ def test_cancelling_leaves_the_work_running(work):
     assert outcome_of(work) == ["done"]
 
 
-def test_a_timeout_leaves_the_work_running(work):
-    """`addTimeout` ends the waiting, not the work."""
+def test_timeout_leaves_the_work_running(work):
+    """`addTimeout` ends only the waiting."""
     clock = Clock()
     results = outcome_of(shielded(work).addTimeout(5, clock))
     clock.advance(5)
@@ -53,8 +53,8 @@ def test_a_timeout_leaves_the_work_running(work):
     assert not work.called
 
 
-def test_the_work_may_be_asked_to_end(work):
-    """`canceller` is called when the caller is cancelled, and not when the work has ended."""
+def test_canceller_can_end_the_work(work):
+    """`canceller` is called when the caller is cancelled, and not after the work has ended."""
     calls = []
     waiting = shielded(work, canceller=lambda _: calls.append("cancelled"))
     results = outcome_of(waiting)
@@ -64,8 +64,8 @@ def test_the_work_may_be_asked_to_end(work):
     assert (calls, results[0].type) == (["cancelled"], CancelledError)
 
 
-def test_a_late_failure_is_logged(work, no_lost_failures):
-    """A failure that no caller waits for any more is in the log, once."""
+def test_late_failure_is_logged_once(work, no_lost_failures):
+    """No caller waits for the work any more."""
     waiting = shielded(work)
     outcome_of(waiting)
     waiting.cancel()
@@ -75,8 +75,8 @@ def test_a_late_failure_is_logged(work, no_lost_failures):
     no_lost_failures.clear()
 
 
-def test_somebody_else_may_take_late_failures(work):
-    """`on_late_failure` gets them instead of the log."""
+def test_late_failure_goes_to_its_handler_instead_of_the_log(work):
+    """The handler is `on_late_failure`."""
     failures = []
     waiting = shielded(work, on_late_failure=failures.append)
     outcome_of(waiting)

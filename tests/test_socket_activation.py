@@ -35,7 +35,7 @@ ENTRY_POINTS = {"solisync": SOLISYNC, "twistd": TWISTD, "workers": (*SOLISYNC, "
 
 
 def first_request(port):
-    """Ask as soon as somebody listens there, and wait for as long as it takes."""
+    """Send a request as soon as a program listens there; wait for the answer without a limit."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -56,8 +56,8 @@ def first_request(port):
         pytest.param("workers", "name=web", marks=pytest.mark.long),
     ],
 )
-async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_dsn, name, which):
-    """Who came before the service did is answered once it runs, and so is everybody after that."""
+async def test_service_serves_on_a_systemd_socket(launch, reactor, shared_dsn, name, which):
+    """Requests sent before the start are answered once the service runs."""
     port = free_port()
     variables = environment(shared_dsn, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
     words = (sys.executable, "-c", ACTIVATE, port, "web", *ENTRY_POINTS[name])
@@ -68,8 +68,8 @@ async def test_a_service_serves_on_a_socket_of_systemd(launch, reactor, shared_d
 
 
 @pytest.mark.parametrize("name", ["solisync", pytest.param("workers", marks=pytest.mark.long)])
-async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared_dsn, place, name):
-    """systemd goes on with its socket when the service has stopped, so neither the file nor its mode changes."""
+async def test_systemd_unix_socket_stays_unchanged(launch, reactor, shared_dsn, place, name):
+    """systemd uses the socket after the service has stopped, so the file and its mode stay."""
     path = place / "http.sock"
     variables = environment(shared_dsn, SOLISYNC_LISTEN="systemd:domain=UNIX:index=0")
     process = launch(sys.executable, "-c", ACTIVATE, path, "web", *ENTRY_POINTS[name], dsn=shared_dsn, **variables)
@@ -87,8 +87,8 @@ async def test_a_unix_socket_of_systemd_is_left_as_it_is(launch, reactor, shared
 
 
 @pytest.mark.parametrize("which", ["name=web", pytest.param("index=0", marks=pytest.mark.long)])
-def test_without_such_a_socket_nothing_starts(which):
-    """A service that systemd has not started says so in one line."""
+def test_service_without_its_systemd_socket_fails_in_one_line(which):
+    """systemd has not started this service."""
     done = run(*SOLISYNC, JWT_SECRET=SECRET, SOLISYNC_LISTEN=f"systemd:domain=INET:{which}")
     assert done.status == 1
     (line,) = done.err

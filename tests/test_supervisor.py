@@ -1,4 +1,4 @@
-"""Several processes at one port: the supervisor replaces workers that die, and all of them on SIGHUP."""
+"""Several processes at one port: the supervisor replaces workers that end, and all of them on SIGHUP."""
 
 import errno
 import http.client
@@ -23,7 +23,7 @@ from tests.harness.processes import alive, free_port, replaced, run, wait_until_
 from tests.harness.service import environment, ready
 
 
-async def test_a_worker_that_dies_is_replaced(serve, reactor, shared_dsn):
+async def test_killed_worker_is_replaced(serve, reactor, shared_dsn):
     """After a kill -9 of each of two workers, one after the other, there are two again, and the port stays open."""
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     await deferToThread(wait_until_ready, process, 2)
@@ -39,8 +39,8 @@ async def test_a_worker_that_dies_is_replaced(serve, reactor, shared_dsn):
     assert process.stop() == 0
 
 
-async def test_workers_leave_with_their_parent(launch, reactor, initialized, place):
-    """After a kill -9 of the parent its workers and its database go, and the next one starts at the same port."""
+async def test_workers_end_with_their_parent(launch, reactor, initialized, place):
+    """After a kill -9 of the parent its database ends, too. The next service starts at the same port."""
     data = initialized(place / "data")
     process = start(launch, *SOLISYNC, "--workers", "2", data_dir=data)
     await ready(reactor, process.client())
@@ -54,8 +54,8 @@ async def test_workers_leave_with_their_parent(launch, reactor, initialized, pla
     assert again.stop() == 0
 
 
-async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
-    """A new process has the handlers of its parent until it becomes a worker; the end of its input is never lost."""
+async def test_worker_ends_even_if_the_signal_is_lost(reactor):
+    """A new process has its parent's handlers until it becomes a worker. The end of its input is never lost."""
     program = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(4, b'r'); os.read(0, 1)"
     worker = Worker(counts=True)
     worker.start(reactor, [sys.executable, "-c", program], {}, {LIFELINE: "w", 1: 1, 2: 2, READY: "r"})
@@ -64,8 +64,8 @@ async def test_a_worker_leaves_even_if_the_signal_is_lost(reactor):
     assert await worker.ended == 0
 
 
-async def test_old_workers_take_part_again_when_no_new_one_can_be_started(reactor, monkeypatch, place):
-    """After the first successor the system has no room for another process: the old worker that is left stays."""
+async def test_old_worker_stays_when_no_new_one_can_be_started(reactor, monkeypatch, place):
+    """After the first successor the system has no room for another process."""
     heard = place / "heard"
     program = (
         "import os, sys; os.write(4, b'r')\n"
@@ -102,7 +102,7 @@ async def test_old_workers_take_part_again_when_no_new_one_can_be_started(reacto
 
 
 async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initialized, place):
-    """SIGINT to the whole process group, as a terminal sends it, ends with status 0 and leaves nothing."""
+    """SIGINT to the whole process group, as a terminal sends it, ends with status 0 and leaves no process."""
     process = start(launch, *SOLISYNC, "--workers", "2", data_dir=initialized(place / "data"))
     await deferToThread(wait_until_ready, process, 2)
     left = workers(process)
@@ -113,8 +113,8 @@ async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initiali
     assert process.log.rstrip().endswith("Main loop terminated.")
 
 
-async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
-    """SIGTERM to every process of the group, and once more, is one stop in good order."""
+async def test_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
+    """Two SIGTERM to every process of the group are one orderly stop."""
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     await deferToThread(wait_until_ready, process, 2)  # a worker that is starting is told by the end of its input
     os.killpg(process.pid, signal.SIGTERM)
@@ -123,8 +123,8 @@ async def test_a_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
     assert "Traceback" not in process.log
 
 
-def test_a_second_sigterm_in_the_handler_of_the_first_changes_nothing():
-    """It may interrupt that before the handler is another one: then both are handled by the same one."""
+def test_second_sigterm_in_the_handler_of_the_first_changes_nothing():
+    """It may come before the handler is replaced: then one handler handles both."""
     stops = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGTERM, lambda number, frame: stops.append(number))
@@ -139,8 +139,8 @@ def test_a_second_sigterm_in_the_handler_of_the_first_changes_nothing():
     assert stops == [signal.SIGTERM]
 
 
-async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reactor, shared_dsn, place):
-    """After SIGHUP the workers sign with what the secret's file holds by then; a bad one leaves the old workers."""
+async def test_new_workers_use_a_changed_secret(launch, reactor, shared_dsn, place):
+    """After SIGHUP the workers sign with the new content of the secret's file. A bad secret keeps the old workers."""
     file = place / "secret"
     file.write_text(SECRET)
     port = free_port()
@@ -167,7 +167,7 @@ async def test_a_secret_that_has_changed_is_taken_up_by_new_workers(launch, reac
 
 
 async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, postgres):
-    """When no worker can start, the reason is in the log and the status is 1, as with a single process."""
+    """The log has the reason, and the status is 1, as with a single process."""
     process = start(launch, *SOLISYNC, "--workers", "2", dsn=empty_database, JWT_SECRET_FILE=os.devnull, JWT_SECRET="")
     assert await deferToThread(process.popen.wait, PATIENCE) == 1
     assert "must hold at least 32 bytes" in process.log
@@ -177,8 +177,8 @@ async def test_workers_that_cannot_start_end_the_parent(launch, empty_database, 
 @pytest.mark.parametrize(
     "command", [SOLISYNC, pytest.param(TWISTD, marks=pytest.mark.long)], ids=["solisync", "twistd -n"]
 )
-async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, command):
-    """Workers that come and go leave the socket's file and its mode alone; the end of the parent removes it."""
+async def test_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, place, command):
+    """New and ended workers leave the socket's file and its mode unchanged; the end of the parent removes it."""
     path = place / "http.sock"
     process = start(launch, *command, "--workers", "2", dsn=shared_dsn, endpoint=f"unix:{path}:mode=660")
     await deferToThread(wait_until_ready, process, 2)
@@ -193,7 +193,7 @@ async def test_a_unix_socket_outlives_its_workers(launch, reactor, shared_dsn, p
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which makes the certificate
 async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
-    """An `ssl:` endpoint is TLS at every worker, old or new."""
+    """Every worker serves an `ssl:` endpoint over TLS, even after a reload."""
     port, pem = free_port(), place / "both.pem"
     pem.write_bytes(ssl.KeyPair.generate(size=2048).selfSignedCert(1, CN="localhost").dumpPEM())
     endpoint = f"ssl:{port}:interface=127.0.0.1:privateKey={pem}:certKey={pem}"
@@ -226,7 +226,7 @@ async def test_workers_speak_tls(launch, reactor, shared_dsn, place):
     ],
 )
 def test_workers_need_the_foreground(place, words):
-    """twistd in the background, or with a log file of its own, says in one line what several workers need."""
+    """twistd in the background, or with its own log file, reports in one line what several workers need."""
     done = run(TWISTD[0], *words, JWT_SECRET=SECRET, SOLISYNC_WORKERS="2", cwd=place)
     assert done.status == 1
     assert [line for line in done.out + done.err if "several workers need the foreground" in line]
@@ -234,7 +234,7 @@ def test_workers_need_the_foreground(place, words):
 
 
 def test_workers_start_when_the_parent_handles_signals():
-    """A parent whose reactor does not run yet starts no worker, because it handles no SIGTERM yet."""
+    """A parent whose reactor doesn't run yet starts no worker, because it handles no SIGTERM yet."""
     reactor = Mock()
     supervisor = Supervisor(
         settings=Mock(workers=2, metrics_listen=None, data_dir=None),

@@ -1,4 +1,4 @@
-"""Suspending players at any moment of what they do, on two nodes whose clocks differ."""
+"""Suspensions at any moment, on two nodes whose clocks differ."""
 
 from collections import Counter
 from contextlib import suppress
@@ -47,7 +47,7 @@ def acting(server, open_database):
 
 
 class Player:
-    """Somebody who does everything at once, from several clients on two nodes."""
+    """A player who sends all kinds of requests together, from several clients on two nodes."""
 
     def __init__(self, nodes, user_id, name, tokens):
         self.id, self.name = user_id, name
@@ -56,13 +56,13 @@ class Player:
         self.replay_id = None
 
     def client(self, number, *, signed_in=True):
-        """A client on one of the nodes."""
+        """Return a client on one of the nodes."""
         client = self.nodes[number % len(self.nodes)].client()
         client.tokens = self.tokens[0] if signed_in else None
         return client
 
     async def attempt(self, outcomes, what, work):
-        """Do something; what comes of it is counted, and tokens are kept."""
+        """Call the work; count its outcome, and keep tokens."""
         try:
             result = await work()
         except ApiError as error:
@@ -73,8 +73,11 @@ class Player:
                 self.tokens.append(result)
 
 
-async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting, reactor, no_deadlocks, full, figure):
-    """A second after it nothing is allowed to the player, who is nowhere; afterwards what was visible is so again."""
+async def test_suspension_takes_effect_at_any_moment(server, ahead, acting, reactor, no_deadlocks, full, figure):
+    """After a second all requests of the player are refused, and no list shows the player.
+
+    Lifting it restores what was visible.
+    """
     random, outcomes = Random(1), Counter()
     count = 1_000 if full else 20
     made = players(server.dsn, count)
@@ -164,10 +167,10 @@ async def test_no_moment_is_a_bad_one_to_suspend_a_player(server, ahead, acting,
     figure(f"{count} players suspended in the middle of {sum(outcomes.values())} requests")
 
 
-async def test_two_operators_act_in_turn(server, acting, reactor, no_deadlocks):
-    """Renaming and suspending twice, suspending and lifting, deleting and locking: the record is what happened.
+async def test_acts_of_two_operators_are_recorded_as_carried_out(server, acting, reactor, no_deadlocks):
+    """The acts are renaming, suspending, lifting, deleting and locking.
 
-    Meanwhile the player pushes, opts in and uploads, and gets no error of the service.
+    During them the player pushes, opts in and uploads, and gets no error of the service.
     """
     random, statuses = Random(2), set()
 

@@ -13,7 +13,7 @@ LEVELS = ("note", "wrong")
 
 
 def section(heading):
-    """A part of the page, up to the next heading of its level."""
+    """Return a part of the page, up to the next heading of its level."""
     return PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
@@ -25,14 +25,14 @@ def test_error_code_table_is_complete():
 
 
 def test_findings_table_is_complete():
-    """Each finding other than `ok` has one row with its subject, its level and its text, and no row is out of date."""
+    """Each finding other than `ok` has one row with subject, level and text, and no row is out of date."""
     rows = re.findall(r"^\| `([a-z]+)` \| (note|wrong) \| (.+?) \| .+ \|$", section("Findings of doctor"), re.M)
     listed = [(subject, level, "…" if text == "*the reason*" else text.strip("`")) for subject, level, text in rows]
     assert sorted(listed) == sorted({finding for file in FINDERS for finding in findings(file)})
 
 
-def test_headings_quote_log_lines_that_exist():
-    """Each heading, with its dots in place of values, is a part of a text in the sources."""
+def test_headings_quote_existing_log_lines():
+    """Each heading, with its dots for values, is a part of one text in the sources."""
     sources = "\n".join(text for file in SOURCES for text in texts(ast.parse(file.read_text("utf-8"))))
     headings = re.findall(r"^### `(.+)`$", section("Log lines"), re.M)
     assert len(headings) > 30
@@ -41,12 +41,12 @@ def test_headings_quote_log_lines_that_exist():
 
 
 def texts(tree):
-    """The strings of a module, with dots in place of inserted values."""
+    """Return the strings of a module, with dots for values that are filled in."""
     return [shown(node) for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr)]
 
 
 def shown(node):
-    """A string as readers see it, with dots in place of values; only dots for any other node."""
+    """Return a string as readers see it, with dots for values; only dots for anything else."""
     match node:
         case ast.Constant(value=str(text)):
             return re.sub(r"{[\w!]+}", "…", text)
@@ -56,7 +56,7 @@ def shown(node):
 
 
 def findings(file):
-    """Subject, level and text of a module's findings; the variable `text` has its last value above the call."""
+    """Return subject, level and text of a module's findings; for `text`, the value assigned just above."""
     tree = ast.parse(file.read_text("utf-8"))
     assigned = {}
     for node in ast.walk(tree):
