@@ -50,7 +50,7 @@ async def _hold(task: Task, act: Act, state: str) -> None:
             left = len(found) - len(changed)
             shown = [replay_id for replay_id in changed if replay_id not in hidden]
             text = f"{state} {_replays(shown)}"
-            text += f"; hidden by their players: {len(hidden)}" if hidden else ""
+            text += f"; still hidden by their players: {len(hidden)}" if hidden else ""
             task.output.say(text + (f"; unchanged: {left}" if left else ""), changed=changed, hidden=hidden)
         _refuse(wanted, found)
 

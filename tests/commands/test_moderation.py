@@ -122,7 +122,7 @@ async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administr
     await ann.set_listed(meanwhile, False)
     assert await refused(ann.set_listed(before, True)) == (403, "an operator has locked this")
     done = await administrate("replays", "list-again", *ids)
-    assert done == "listed 1 replay; hidden by their players: 2\n"
+    assert done == "listed 1 replay; still hidden by their players: 2\n"
     listed = {each.id: each.listed for each in (await ann.own_replays()).replays}
     assert listed == {before: False, meanwhile: False, shown: True}
     await ann.set_listed(before, True)
