@@ -57,7 +57,7 @@ class StreamedBoards:
         if self._round:
             changed, self._changed = self._changed, {}
             told = self._cooperator.cooperate(self._telling(changed)).whenDone()
-            told.addErrback(self._errors.failed, "not all streams were told of a board")
+            told.addErrback(self._errors.failed, "not all streams have received a change of a board")
             told.addCallback(lambda _: self._reactor.callLater(QUIET_SECONDS, self._begin))
 
     def _telling(self, boards: Iterable[str]) -> Iterator[None]:

@@ -32,7 +32,7 @@ from ..errors import FatalError
 BACKLOG = 1024  # connections that may wait to be accepted; Twisted's 50 would slow down a burst of clients
 UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, but peers at a unix socket may report any address as their client's
 PAUSE_SECONDS = 0.1  # the pause before the next attempt to accept when there are no file descriptors left
-GIVE_WAY_SECONDS = 0.25  # a process that gives way accepts what other processes haven't accepted for this long
+GIVE_WAY_SECONDS = 0.25  # how long a busy process leaves a connection to the others before it accepts it
 GIVE_WAY_ACCEPTS = 8  # the number of connections that it then accepts
 
 
@@ -86,7 +86,7 @@ def share(port: IListeningPort) -> int:
 async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
     """Accept the connections that wait at `port`, which the kernel would reset, and close the port.
 
-    A process that gives way leaves such connections to the others. The kernel still resets connections made in the
+    A busy process leaves such connections to the others. The kernel still resets connections made in the
     microseconds between accepting and closing (docs/decisions.md "Shape").
     """
     listening = cast(Any, port)

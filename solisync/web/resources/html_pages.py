@@ -110,8 +110,8 @@ class Pages:
             "play": "A game to play",
             "replays": "The newest replays",
             "leaderboard": "The best players",
-            "account": "One's own account",
-            "reset": "A new password, for whoever has a reset link",
+            "account": "The player's account",
+            "reset": "A new password, for the holder of a reset link",
         }
         for name, summary in summaries.items():
             handler = partial(self._show_static, self._static[name])

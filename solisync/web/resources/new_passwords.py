@@ -183,7 +183,7 @@ class NewPasswords:
         self, transaction: Transaction, player: str, verified: str, replacement: str, record: RefreshRecord
     ) -> int:
         if not await accounts.change_password(transaction, player, verified_hash=verified, password_hash=replacement):
-            audit("password change refused", user_id=player, reason="changed meanwhile")
+            audit("password change refused", user_id=player, reason="changed by another request")
             raise _refused()
         return await self._begin_anew(transaction, player, replacement, record)
 
