@@ -63,7 +63,7 @@ WRAPPED = {
     "guests": {"accounts", "sync"},  # the rules of registering, the answers of a push
 }
 
-# SQL stands in storage/, and here, each for a reason.
+# SQL is in storage/, and in these modules, each for a reason.
 SQL_MODULES = {
     "postgres.migrate": "applies migrations, and keeps the list of them, before any table exists",
     "postgres.migration_lock": "takes an advisory lock, before any table exists",

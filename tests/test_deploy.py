@@ -92,7 +92,7 @@ def test_sample_of_the_settings_is_complete_and_right():
 
 
 def test_unit_has_valid_settings():
-    """Its environment sets several workers, without which a reload would stop the service."""
+    """The environment sets several workers, without which a reload would stop the service."""
     given = units.environment()
     assert ours(given) == set(given) <= set(VARIABLES)
     listen = given.pop("SOLISYNC_LISTEN")

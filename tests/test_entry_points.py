@@ -300,7 +300,7 @@ def test_help_command_equals_the_help_option(capsys):
         assert shown[0] == shown[1]
 
 
-# What is wrong is said before anything starts.
+# Errors are reported before anything starts.
 
 WRONG = {
     "JWT_SECRET": "short",

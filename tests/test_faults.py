@@ -211,7 +211,7 @@ async def test_hang_ups_leave_no_transaction_and_no_error(shared_dsn, serve, ful
         _, token, access = everybody[60 + number % 40]
         if number < 40:
             return refresh(process, token)[0]
-        if number % 2:  # as one of forty: somebody who logs in more than once a second is soon declined
+        if number % 2:  # one of forty players: a player who logs in more than once a second is soon declined
             name = f"player{60 + number % 40}"
             return ask(process, "POST", "/api/auth/login", {"username": name, "password": PASSWORD})[0]
         return ask(process, "GET", "/api/me", bearer=access)[0]

@@ -208,7 +208,7 @@ async def test_join_can_be_repeated_when_the_client_has_hung_up(server, reactor)
 
 
 async def test_claim_holds_when_the_client_has_hung_up(server, reactor):
-    """The repeat says that the account is a player, who logs in."""
+    """A repeated claim returns that the account is a player, and the player logs in."""
     guest = await begun([server], random.Random(4))
     name = (await guest.http("GET", "/api/me")).json["username"]
     body = {"username": "ann", "password": PASSWORD}

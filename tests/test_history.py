@@ -140,7 +140,7 @@ async def test_rows_of_a_player_are_limited_per_day(server, observing):
 
 
 async def test_two_nodes_share_the_daily_limit_of_rows(server, observing):
-    """Both store events of a player at the same time."""
+    """The nodes store events of a player at the same time."""
     ann = (await (await server.player("ann")).me()).id
     await server.service.parts.history.flush()
     nodes = [observing()[0] for _ in range(2)]

@@ -81,7 +81,7 @@ def installed(place):
 
 
 def test_make_run_installs_no_tools_for_tests(make, place):
-    """It installs what serving needs, once, and prints time and size; `make venv` adds the test extra."""
+    """`make run` installs what serving needs, once, and prints time and size; `make venv` adds the test extra."""
     port = free_port()
     first = make("run", f"PORT={port}")
     assert (first.status, installed(place)) == (0, [str(place)])
@@ -116,7 +116,7 @@ def test_changed_dependency_is_installed(make, place):
 
 
 def test_make_run_allows_more_logins(make):
-    """It prints the wider rate limit. A limit in the environment has priority."""
+    """`make run` prints the wider rate limit. A limit in the environment has priority."""
     port = free_port()
     done = make("run", f"PORT={port}")
     assert f"tcp:{port}:interface=127.0.0.1 100/60 " in done.out
@@ -136,7 +136,7 @@ def test_make_run_hints_at_another_port_if_the_port_is_in_use(make):
 
 
 def test_make_run_pages_reloads_after_an_edit(make, launch, place):
-    """It sends SIGHUP to the service when a file of solisync/ was written, and ends with it."""
+    """`make run-pages` sends SIGHUP when a file of solisync/ was written, and ends with the service."""
     page = place / "solisync" / "static" / "style.css"
     page.parent.mkdir(parents=True)
     page.write_text("a {}")
@@ -154,7 +154,7 @@ def test_make_run_pages_reloads_after_an_edit(make, launch, place):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_make_run_on_a_terminal_prints_a_console_link(make, launch, place, how):
-    """It adds an admin, prints a link with a code, and removes the admin before the service ends.
+    """The command adds an admin, prints a link with a code, and removes the admin before the service ends.
 
     An admin left by a killed run is removed first.
     """

@@ -75,7 +75,7 @@ def test_wheel_has_all_files_and_no_twisted_package(wheel):
 
 
 def test_installation_works_away_from_the_checkout(installation, tmp_path):
-    """Its commands run, twistd finds the plugin, and the service finds the migrations."""
+    """The commands run, twistd finds the plugin, and the service finds the migrations."""
     python = installation / "bin" / "python"
     code = "import solisync, solisync.postgres.migrate as m; print(solisync.__file__, len(m.load_migrations()))"
     found = run(python, "-c", code, cwd=tmp_path)

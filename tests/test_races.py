@@ -114,7 +114,7 @@ def expired(dsn):
 
 
 async def test_refresh_prunes_a_thousand_expired_tokens_of_any_player(two, shared_dsn):
-    """It skips tokens that others have locked. A refused refresh prunes none."""
+    """A refresh skips tokens that others have locked. A refused refresh prunes none."""
     (_, token, _), (other, _, _) = players(shared_dsn, 2)
     expire(shared_dsn, other, 1001)
     assert refresh(next(two), token + "x")[0] == 401

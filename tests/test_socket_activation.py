@@ -16,7 +16,7 @@ from tests.harness.service import environment, ready
 from tests.wire.cases import LAST
 from tests.wire.sockets import exchange, parse
 
-# What systemd does for a socket unit: the service begins when somebody wants it, and not before.
+# Starts the service at the first connection, as systemd does for a socket unit.
 ACTIVATE = """
 import os, select, socket, sys
 place, name, *words = sys.argv[1:]

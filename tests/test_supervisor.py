@@ -116,7 +116,7 @@ async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initiali
 async def test_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
     """Two SIGTERM to every process of the group are one orderly stop."""
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
-    await deferToThread(wait_until_ready, process, 2)  # a worker that is starting is told by the end of its input
+    await deferToThread(wait_until_ready, process, 2)  # a worker that is starting notices the end of its input instead
     os.killpg(process.pid, signal.SIGTERM)
     os.killpg(process.pid, signal.SIGTERM)
     assert await deferToThread(process.popen.wait, PATIENCE) == 0
@@ -124,7 +124,7 @@ async def test_second_sigterm_changes_nothing(serve, reactor, shared_dsn):
 
 
 def test_second_sigterm_in_the_handler_of_the_first_changes_nothing():
-    """It may come before the handler is replaced: then one handler handles both."""
+    """The second signal may come before the handler is replaced: then one handler handles both."""
     stops = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGTERM, lambda number, frame: stops.append(number))

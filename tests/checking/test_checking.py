@@ -106,7 +106,7 @@ async def test_no_transaction_is_open_during_a_check(checking, reactor):
     for _ in range(20):
         await deferLater(reactor, 0.05)
         lasting &= {*server.sql(transactions)}
-    assert claims(server) == [(True, 1, True)]  # the search has not ended meanwhile
+    assert claims(server) == [(True, 1, True)]  # the search still runs
     assert lasting == set()
 
 
@@ -154,7 +154,7 @@ async def test_checker_that_cannot_be_signalled_ends_with_its_input(reactor, mon
 
 
 async def test_checker_that_is_about_to_end_gets_no_job(reactor):
-    """Its input may be closed a while before its end is known. A request sent by then has no answer."""
+    """Such a checker closes its input a while before its end is known. A request sent by then has no answer."""
     process = processes.CheckerProcess(reactor, CHECKER)
     assert await process.ready
     os.kill(process.transport.pid, signal.SIGSTOP)
@@ -232,7 +232,7 @@ async def test_hanging_checker_is_killed(checking, reactor):
     assert not alive(frozen)
 
 
-async def test_program_that_is_no_checker_claims_no_replay(checking, reactor, monkeypatch, logs):
+async def test_other_program_in_place_of_a_checker_claims_no_replay(checking, reactor, monkeypatch, logs):
     """The service starts it again and again, and logs its output."""
     broken = (sys.executable, "-c", "raise SystemExit('no engine here')")
     monkeypatch.setitem(queue_worker.Checking.__init__.__kwdefaults__, "command", broken)
@@ -318,8 +318,8 @@ async def test_checks_continue_when_the_database_comes_back(checking, reactor, s
     assert server.sql("SELECT DISTINCT status FROM verdicts") == [("verified",)]
 
 
-async def test_without_checkers_replays_wait(checking, reactor):
-    """With SOLISYNC_CHECKERS=0 a node checks nothing."""
+async def test_replays_wait_without_checkers(checking, reactor):
+    """A node with SOLISYNC_CHECKERS=0 checks nothing."""
     server = await checking(checkers=0)
     replay_id = await upload(server, await server.player(), game())
     assert checkers(os.getpid()) == set()

@@ -84,7 +84,7 @@ async def test_player_with_fewer_waiting_uploads_comes_first(server, queue):
 
 
 async def test_searches_of_the_last_hour_lower_the_priority(server, queue):
-    """They count even if the replays are deleted. Searches of an hour ago are forgotten."""
+    """Searches of deleted replays count, too. Searches of an hour ago are forgotten."""
     (ann, _, _), (bob, _, _) = players(server.dsn, 2)
     for replay_id in insert(server, ann, count=2):
         await queue.run(checks.search, await queue.claim())
@@ -252,7 +252,7 @@ async def test_settling_reports_whether_the_verdict_is_new(server, queue):
 
 
 async def test_newer_engine_rechecks_unverified_replays(server, queue):
-    """It also rechecks those verified under the older ruleset, once. It skips its own verdicts."""
+    """Replays verified under the older ruleset are rechecked once. The engine skips its own verdicts."""
     [(ann, _, _)] = players(server.dsn, 1)
     refuted, verified, newer, older, newest = insert(server, ann, count=5)
     checked = ((REFUTED, 1), (VERIFIED, 1), (REFUTED, 2), (VERIFIED_OLDER, 1), (VERIFIED_OLDER, 2))

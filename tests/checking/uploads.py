@@ -8,7 +8,7 @@ from tests.harness.concurrency import until
 from tests.harness.processes import children, command_line
 from tests.klondike.vectors import wins
 
-SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock that were all undone, which nobody can sort out in 5 s
+SEARCH_FOR_ALL_THERE_IS = 3_000  # clicks on the stock, all undone: no search ends within 5 s
 
 
 def checkers(pid):

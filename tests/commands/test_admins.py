@@ -33,8 +33,8 @@ async def begin(reactor, server, code, *, secret=b"secret", name="ann", at_once=
         return [session for session in await gatherResults(begun) if session is not None]
 
 
-async def test_an_admin_is_added_once_and_removed(administrate, server):
-    """A second `add` is no error; names have a fixed form; removing an admin removes the code and the sessions."""
+async def test_admin_is_added_once_and_removed(administrate, server):
+    """A second `add` changes nothing; names have a fixed form; removing an admin removes the code and the sessions."""
     assert "added admin 'ann'" in await administrate("admins", "add", "ann")
     assert (await administrate("admins", "add", "ann", "--json")).json == {"name": "ann", "added": False}
     for name in ("", "Ann", ".ann", "a b", "é", "x" * 33):

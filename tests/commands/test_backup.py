@@ -271,11 +271,11 @@ async def test_interrupted_restore_leaves_the_database_empty(administrate, launc
     """The transaction ends with psql."""
     await administrate("backup", place / "dump")
     with closing(connect(empty_database)) as blocking, blocking.cursor() as cursor:
-        cursor.execute("BEGIN; CREATE TABLE users ()")  # nobody sees it, and who wants the same name must wait
+        cursor.execute("BEGIN; CREATE TABLE users ()")  # invisible to others, and a creation of the same name must wait
         restore = launch(*SOLISYNC, "restore", place / "dump", DATABASE_URL=empty_database)
         pid = wait_for(lambda: started(empty_database, "psql"))
         restore.stop(how)
-        if how is signal.SIGKILL:  # then psql goes on without its parent, until its connection ends
+        if how is signal.SIGKILL:  # then psql continues without its parent, until its connection ends
             cursor.execute("SELECT pg_terminate_backend(%s)", (pid,))
         wait_for(lambda: not started(empty_database, "psql"))
         cursor.execute("ROLLBACK")

@@ -258,7 +258,7 @@ async def test_truncated_list_is_marked(administrate, named, monkeypatch):
 
 
 async def test_new_names_and_avatars_are_listed_newest_first(administrate, server):
-    """As they are now, each player once; those who have taken theirs away are left out."""
+    """Each player is listed once, with the current name and avatar. Removed ones are left out."""
     for name in ("ann", "bob", "eve"):
         client = await server.player(name)
         await client.opt_in(f"{name} at first")

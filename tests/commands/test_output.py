@@ -95,7 +95,7 @@ def test_progress_is_shown_on_terminals_or_with_the_option():
     assert terminal.getvalue() == "\r\x1b[Kone\r\x1b[Kthree\r\x1b[K"
 
 
-# Commands in processes of their own.
+# Commands as processes.
 
 
 @pytest.mark.parametrize(

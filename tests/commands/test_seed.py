@@ -12,7 +12,7 @@ from tests.harness.service import refused, start
 
 
 async def test_seeded_players_work_like_real_ones(reactor, migrated_database):
-    """They log in, pull and push; they have readable replays and an entry on the leaderboard."""
+    """Seeded players log in, pull and push. Their replays can be read, and the leaderboard has their entries."""
     words = ["seed", "--players=120", "--replays=60", "--password-stdin", "--json"]
     done = run(*SOLISYNC, *words, stdin=f"{PASSWORD}\n".encode(), DATABASE_URL=migrated_database)
     assert (done.status, done.err) == (0, [])

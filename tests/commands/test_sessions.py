@@ -139,7 +139,7 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, se
 
 @pytest.mark.parametrize("words", [[], ["ann", "--everyone"]])
 def test_sessions_need_either_a_player_or_all(words):
-    """Neither and both are usage errors."""
+    """The command refuses neither and both as usage errors."""
     with pytest.raises(SystemExit, match="2"):
         main(["sessions", "revoke", "--yes", *words])
 

@@ -93,7 +93,7 @@ async def test_acts_of_two_admins_run_one_after_the_other(
 
 
 async def test_later_of_two_suspensions_sets_end_and_message(target, server, reactor):
-    """Both are recorded, and lifting the suspension once is enough."""
+    """The record has both suspensions, and lifting the suspension once is enough."""
     admins, paths = target
     holder = connect(server.dsn)
     try:
@@ -147,7 +147,7 @@ async def test_sign_in_fails_while_the_admin_is_removed(console, server, adminis
     assert server.sql("SELECT count(*) FROM admins, admin_sessions") == [(0,)]
 
 
-async def test_no_code_is_made_for_an_admin_who_is_being_removed(server, administrate, reactor):
+async def test_code_is_refused_for_an_admin_who_is_being_removed(server, administrate, reactor):
     """The command reports that there is no such admin."""
     await administrate("admins", "add", "ann")
     holder = connect(server.dsn)

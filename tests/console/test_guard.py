@@ -108,7 +108,7 @@ async def test_missing_double_and_conflicting_hosts_are_refused(console, head):
 
 
 async def test_absolute_target_is_refused(console):
-    """Its host would replace the one in the header."""
+    """The host of the target would replace the one in the header."""
     request = b"GET http://evil.example/api/admin/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     (answer,) = parse(await deferToThread(exchange, console.port, request))
     assert answer.status == 403

@@ -2,7 +2,8 @@
 
     python -m tests.deploy.sandbox STATE_DIRECTORY COMMAND…
 
-As root also those of the file system, and as `nobody`. What is not imitated are namespaces of users and devices.
+As root the command also gets the restrictions of the file system, and runs as the user nobody. Namespaces of users and
+devices are not imitated.
 """
 
 import ctypes

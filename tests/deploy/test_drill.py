@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 @pytest.mark.needs("bash", "curl", "openssl")
 async def test_drill_restores_the_newest_backup(server, place):
-    """Its commands restore a backup, serve it to a smoke check, and leave nothing behind."""
+    """The commands restore a backup, serve it to a smoke check, and leave nothing behind."""
     await server.player("ann")
     backups, drill = place / "backups", place / "drill"
     backups.mkdir()

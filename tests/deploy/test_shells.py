@@ -10,7 +10,7 @@ from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.processes import run
 
-# What bash does on TAB, and on a line of its own what it finds.
+# Completes as bash does on TAB, and prints each result on a line.
 TAB = """
 source "$1"
 shift

@@ -104,7 +104,7 @@ async def test_service_works_within_the_restrictions_of_its_unit(activate, place
         wait_for(lambda: process.log.count(" is ready") >= 2)
         assert ask("GET", "/health/ready").json == {"status": "ready"}
         assert ask("POST", "/api/auth/register", {"username": "ann", "password": PASSWORD}).status == 200
-        # hashing gives way to everything else; a thread sets that itself, a moment after it has started
+        # hashing has the lowest priority; a thread sets it itself, a moment after its start
         wait_for(lambda: niceness_below(process.pid) == {0, 10})
         server = postmaster(state)
         os.kill(process.pid, signal.SIGHUP)

@@ -55,7 +55,7 @@ async def test_data_directory_may_have_any_path(reactor, initialized, place, nam
         assert owner in ({pwd.getpwnam(name).pw_uid for name in UNPRIVILEGED} if os.geteuid() == 0 else {os.geteuid()})
     finally:
         await server.stop()
-    assert directory.exists() is (directory.parent == place / name)  # what is outside of the data directory is removed
+    assert directory.exists() is (directory.parent == place / name)  # a directory elsewhere is removed
     assert not processes_in(place)
 
 

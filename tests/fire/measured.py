@@ -8,7 +8,7 @@ import time
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.processes import clean_environment
 
-# A process of its own, so that the largest of its children is the command alone.
+# A separate process, so that the command is its only child.
 MEASURE = """
 import resource, subprocess, sys
 status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)

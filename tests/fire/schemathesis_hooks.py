@@ -88,7 +88,7 @@ def before_call(context, case, kwargs):
     elif path == "/api/auth/refresh":
         body["refresh_token"] = new_tokens()["refresh_token"]
     elif path == "/api/sync/push":
-        body["user_id"] = NOBODY  # which stands for the player; another player's id is refused
+        body["user_id"] = NOBODY  # means the player; another player's id is refused
     case.body = body
 
 

@@ -35,7 +35,7 @@ def is_back(embedded, old):
 def freeze(directory):
     """Stop every process of the server in this directory: clients still connect, and get no answer."""
     frozen = set()
-    while new := set(processes_in(directory)) - frozen:  # the first may have made others meanwhile
+    while new := set(processes_in(directory)) - frozen:  # a running process may have started others
         for pid in new:
             kill(pid, signal.SIGSTOP)
         frozen |= new

@@ -153,7 +153,7 @@ def forbid_writing(directory):
 
 @pytest.mark.short
 async def test_embedded_server_that_cannot_write_is_restarted(serve_embedded, place, reactor, figure):
-    """It ends when it fails to write its log; after the restart it has every acknowledged write."""
+    """The server ends when it fails to write its log; after the restart it has every acknowledged write."""
     process = await serve_embedded(place)
     players = Players(process)
     async with players.playing():

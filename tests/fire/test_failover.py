@@ -72,13 +72,13 @@ async def test_failover_loses_no_acknowledged_write(serve, pair, reactor, figure
             await deferToThread(primary.become_read_only)
         else:
             primary.freeze() if way == "frozen" else primary.kill()
-            await until(reactor, lambda: players.statuses[503], 20)  # what decides to promote is no quicker
+            await until(reactor, lambda: players.statuses[503], 20)  # a failover manager isn't quicker either
         promoted = await deferToThread(standby.promote)
         healed = await until(reactor, lambda: players.wrote_after(promoted), 10 * HEAL_SECONDS) - promoted
         await deferLater(reactor, 5)
     figure(f"{way}: wrote {healed:.2f} s after the promotion; {players}")
     await deferToThread(players.check, standby.dsn)
-    if way == "demoted":  # whoever met a connection to the old primary was served by the new one
+    if way == "demoted":  # requests on a connection to the old primary were served by the new one
         assert set(players.statuses) == {200}
     assert process.stop() == 0
 

@@ -71,7 +71,7 @@ async def test_reload_moves_a_thousand_streams_to_new_workers(serve, reactor, sh
 
 
 async def test_killed_worker_ends_only_its_own_streams(serve, reactor, shared_dsn):
-    """Its streams open again. Those of the other worker continue, with events from the new worker."""
+    """These streams open again. Streams of the other worker continue, with events from the new worker."""
     truncate(shared_dsn)
     process = await serve(shared_dsn, SOLISYNC_WORKERS="2")
     ann = await process.player()
@@ -88,7 +88,7 @@ async def test_killed_worker_ends_only_its_own_streams(serve, reactor, shared_ds
 
 
 async def test_streams_outlive_the_database(durable, reactor):
-    """After a kill -9 of PostgreSQL they report what was stored on any node."""
+    """After a kill -9 of PostgreSQL the streams report what was stored on any node."""
     nodes = [await start(reactor, durable.dsn) for _ in range(2)]
     try:
         ann = await nodes[0].player()

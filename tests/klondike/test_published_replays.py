@@ -75,7 +75,7 @@ def test_page_shows_the_beginning_of_the_first_replay():
 
 
 def test_example_of_the_api_is_the_first_replay():
-    """Both are equal to the byte, so that the text about one is true of the other."""
+    """The files are equal to the byte, so that the text about one is true of the other."""
     path = EXAMPLE_FILE
     assert path.read_bytes() == (FILES / "won_draw_one.json").read_bytes()
 

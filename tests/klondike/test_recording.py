@@ -49,14 +49,14 @@ def test_recording_has_seed_modes_score_and_moves():
     assert recording.moves == (STOCK_CLICK, Move(10, 3, 1))
 
 
-def test_move_from_stock_to_waste_is_no_click():
+def test_move_from_stock_to_waste_is_not_read_as_a_click():
     """The move is read unchanged, and every board refuses it."""
     recorded = {"Move": {"from": "Stock", "to": "Waste", "count": 0}}
     assert read_recording(with_move(recorded)).moves[1] == Move(STOCK, WASTE, 0) != STOCK_CLICK
 
 
 def test_draw_and_recycle_of_older_clients_are_clicks():
-    """Both mean a click on the stock."""
+    """Older clients wrote two moves for a click on the stock."""
     assert read_recording(with_fields(schema_version=1, moves=["Draw", "Recycle"])).moves == (STOCK_CLICK,) * 2
 
 
@@ -192,7 +192,7 @@ def test_move_of_another_shape_makes_the_replay_unreadable(move):
         b'{"a":' * 2**17,
     ],
 )
-def test_body_that_is_no_json_object_is_unreadable(body):
+def test_body_other_than_a_json_object_is_unreadable(body):
     """Examples are other encodings, other constants and brackets without an end."""
     assert reason(body) is Reason.SHAPE
 
@@ -202,7 +202,7 @@ def test_body_that_is_no_json_object_is_unreadable(body):
     ['"x": "\\ud800"', '"x": ' + "9" * 5000, '"\\udc00": 1', '"x": ' + "[" * 62 + "]" * 62, '"seed": "x", "seed": 5'],
 )
 def test_unknown_fields_are_ignored(extra):
-    """They may have halves of surrogate pairs or deep nesting. Of duplicate keys the last one counts."""
+    """Unknown fields may have halves of surrogate pairs or deep nesting. Of duplicate keys the last one counts."""
     body = encoded(GOOD).decode().replace('"share_url": null', extra).encode()
     assert reason(body) is None
     assert check_literally(body).status is Status.PENDING

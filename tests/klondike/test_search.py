@@ -57,7 +57,7 @@ def endgame(chance, undo_depth):
 
 @pytest.mark.parametrize("undo_depth", [64, 1, 2])
 def test_search_agrees_with_the_exhaustive_search(undo_depth, monkeypatch):
-    """Both find the same number of undos in true and forged endgames, under each ruleset and undo depth."""
+    """The numbers of undos agree in true and forged endgames, under each ruleset and undo depth."""
     monkeypatch.setattr(game, "UNDO_DEPTH", undo_depth)
     monkeypatch.setattr(branches, "UNDO_DEPTH", undo_depth)
     chance = random.Random(undo_depth)

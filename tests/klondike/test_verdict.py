@@ -86,7 +86,7 @@ def test_wrong_places_of_undos_count_as_absent(places):
 
 
 def test_places_of_undos_count_as_absent_in_mode_challenge():
-    """This mode has no undo."""
+    """Mode Challenge has no undo."""
     replay = won(mode="Challenge")
     replay["moves"] = ["StockClick", *replay["moves"]]
     assert check(encoded(replay | {"undo_places": [1]})) == check(encoded(replay))
@@ -257,7 +257,7 @@ def test_mode_challenge_is_decided_literally():
 
 
 def test_unreadable_replays_have_their_reason():
-    """Both functions return the same one."""
+    """The literal check and the whole check return the same reason."""
     for body, reason in ((b"", "shape"), (b"{}", "no_seed"), (b'{"seed": 1}', "no_moves")):
         verdict = check(body)
         assert verdict == check_literally(body) == Verdict(status=Status.UNREADABLE, reason=Reason(reason))
@@ -268,7 +268,7 @@ ROUNDED = 2**60 + 2**8  # a double, as each of a rounded seed's neighbours is no
 
 @pytest.mark.parametrize("seed", [ROUNDED, str(ROUNDED), 2**53 + 2, 2**63])
 def test_rounded_seed_is_the_reason_of_a_refuted_replay(seed):
-    """It replaces any other reason of a refuted or undecided replay; the status stays."""
+    """The rounded seed replaces any other reason of a refuted or undecided replay; the status stays."""
     clicks = ["StockClick"] * (verdicts.MOVES_MAX + 1)
     for changes, status in (({}, "refuted"), ({"final_score": 92}, "refuted"), ({"moves": clicks}, "undecided")):
         verdict = check(encoded(won(seed=seed, **changes)))
@@ -279,7 +279,7 @@ def test_rounded_seed_is_the_reason_of_a_refuted_replay(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1364344768803968, 2**53, 2**53 + 1, ROUNDED + 1, 2**64 - 1])
-def test_seed_that_cannot_be_rounded_is_no_reason(seed):
+def test_exact_seed_is_never_the_reason(seed):
     """No seed up to 2^53 is rounded, and a rounded seed is a double."""
     assert check(encoded(won(seed=seed, final_score=92))).reason is Reason.SCORE
 

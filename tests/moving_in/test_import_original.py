@@ -204,7 +204,7 @@ async def test_imported_replays_are_unchanged(server, bring, file):
     assert server.sql("SELECT used_bytes FROM replay_usage") == [(8192,)]
 
 
-async def test_imported_leaderboard_is_the_same(server, bring):
+async def test_imported_leaderboard_equals_the_original(server, bring):
     """Rows and order are equal. Players who aren't on it there are hidden here, with their bests."""
     await bring()
     client = server.client()
@@ -271,7 +271,7 @@ async def test_import_does_not_bring_back_what_ended_here(server, bring, avatars
 
 
 async def test_removed_avatar_is_not_imported_again(server, bring, avatars):
-    """Its player had it from the import, or had replaced it first; a dry run reports the same."""
+    """The player had the avatar from the import, or had replaced it first; a dry run reports the same."""
     await bring("--avatars", avatars)
     ann = server.client()
     await ann.login("ann", there.PASSWORD)

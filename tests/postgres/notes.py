@@ -15,7 +15,7 @@ ADD_AND_DIVIDE = Statement(
 )
 SLEEP = Statement("sleep", "SELECT pg_sleep($1::float8)")
 LOCK = Statement("lock_note", "SELECT n FROM notes WHERE n = $1::int FOR UPDATE")
-WAIT = Statement("wait", "SELECT pg_advisory_xact_lock_shared(1)")  # while somebody holds the lock, see HOLD_UP
+WAIT = Statement("wait", "SELECT pg_advisory_xact_lock_shared(1)")  # while another client holds the lock, see HOLD_UP
 SET = Statement("set_locally", "SELECT set_config($1::text, $2::text, true)")
 SHOW = Statement("show", "SELECT current_setting($1::text)")
 FAIL = Statement("fail", "SELECT fail($1::text)")
@@ -31,7 +31,7 @@ SCHEMA = """
     CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.n >= 1000) EXECUTE FUNCTION wait();
 """
-SLOW = 1000  # a note of this number can't be committed while somebody holds the lock:
+SLOW = 1000  # a note of this number can't be committed while another client holds the lock:
 HOLD_UP = "SELECT pg_advisory_xact_lock(1)"
 
 

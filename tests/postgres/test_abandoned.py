@@ -67,7 +67,7 @@ async def test_abandoned_connections_count_for_one_server_only(make_database, re
 
 
 async def test_abandoned_connection_closes_when_its_statement_ends(make_database, dsn, reactor):
-    """Its borrower got an error in time."""
+    """The borrower of the connection got an error in time."""
     database = make_database(times=PoolTimes(work=0.2))
     slow = await database.run(pid)
     with pytest.raises(DatabaseError):

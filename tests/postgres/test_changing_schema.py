@@ -90,7 +90,7 @@ async def test_migrations_lose_no_push_of_an_old_node(reactor, empty_database, o
 
 
 async def test_migration_that_rewrites_a_table_is_refused(reactor, empty_database, old_nodes):
-    """It fails in one line before it commits: a push at the same time would find the table empty."""
+    """The migration fails in one line before it commits: a simultaneous push would find the table empty."""
     nodes = await old_nodes()
     rewriting = (*RELEASED, Migration(42, "0042_rewrite.sql", REWRITE))
     with pytest.raises(FatalError, match=r"^solisync: 0042_rewrite\.sql rewrites sync_states, .*nothing was changed$"):

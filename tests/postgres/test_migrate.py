@@ -240,7 +240,7 @@ LOCKED = f"SELECT pg_advisory_lock({migration_lock.LOCK_KEY})"
 
 
 async def test_migration_waits_for_a_node_of_the_version_before(reactor, empty_database, folder):
-    """That node holds the same lock, for its session. The log reports the wait after a second."""
+    """The old node holds the same lock, for its session. The log reports the wait after a second."""
     old = Holding(empty_database, LOCKED)
     with capturedLogs() as events:
         migrating = Deferred.fromCoroutine(
@@ -277,7 +277,7 @@ def test_migrate_command_reports_its_wait(launch, empty_database):
 
 
 async def test_migration_makes_a_node_of_the_version_before_wait(reactor, empty_database):
-    """It leaves neither a lock nor a setting to the next client of a pooler's connection."""
+    """The migration leaves neither a lock nor a setting to the next client of a pooler's connection."""
     took = f"SELECT pg_try_advisory_lock({migration_lock.LOCK_KEY})"
     own = "SELECT name, setting FROM pg_settings WHERE source = 'session' ORDER BY name"
     async with migration_lock.migrating(reactor, empty_database) as connection:

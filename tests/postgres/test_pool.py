@@ -38,7 +38,7 @@ async def test_connection_that_just_died_is_never_lent(make_database, dsn):
 
 
 @pytest.mark.parametrize("trouble", ["outdated", "silent"])
-async def test_one_bad_connection_replaces_all(make_database, dsn, reactor, trouble):
+async def test_bad_connection_makes_the_pool_replace_all(make_database, dsn, reactor, trouble):
     """Idle ones are replaced before they are lent, busy ones when their work is done."""
     database = make_database(size=4, times=PoolTimes(settled=0))
     await until(reactor, lambda: database.pool.idle == 4)

@@ -32,7 +32,7 @@ def factory():
     return factory
 
 
-def test_file_that_is_no_socket_is_not_replaced(reactor, place, factory):
+def test_ordinary_file_at_the_path_of_a_socket_is_not_replaced(reactor, place, factory):
     """A mistyped path of a unix socket gives an error, and the file stays."""
     file = place / "notes.txt"
     file.write_text("precious")
@@ -73,7 +73,7 @@ async def test_closing_port_accepts_waiting_connections(reactor, factory):
         socket.create_connection(address)
 
 
-async def test_connections_wait_while_there_are_no_file_descriptors(reactor, factory):
+async def test_connections_wait_for_file_descriptors(reactor, factory):
     """A process with one descriptor left drops one connection, and accepts the others when it has more."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         clients = [socket.create_connection(listening.getsockname()) for _ in range(10)]

@@ -145,7 +145,7 @@ FILES = ("JWT_SECRET_FILE", "DATABASE_URL_FILE")
 
 
 def test_empty_dsn_file_is_a_problem(tmp_path):
-    """It must not silently select the embedded database."""
+    """An empty file must not silently select the embedded database."""
     (tmp_path / "dsn").write_text("\n")
     assert problems({"DATABASE_URL_FILE": str(tmp_path / "dsn")}) == ["DATABASE_URL_FILE is empty"]
 

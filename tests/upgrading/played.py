@@ -26,7 +26,7 @@ MESSAGE = "until you have written to us"
 DAY = "2026-11-20"
 WHY = {"reason": "cheating", "note": "seen by hand"}
 NOW = {"exported_at", "server_time"}  # fields that are of the moment of the answer
-FAR = "2126-01-01"  # when what would expire meanwhile does so in a database that is kept for tests
+FAR = "2126-01-01"  # the expiry of everything in a database that is kept for tests
 
 
 def game(number=None, **changes):
