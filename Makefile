@@ -92,7 +92,8 @@ release-check:  ## build a release into dist/, install and smoke-test it, check 
 release-dump: venv  ## store a database of this version, for tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something
 
-lint: venv  ## check the code with ruff and mypy
+lint: venv  ## check the code with ruff and mypy, and all texts for words to avoid
+	@$(PYTHON) .ci/words.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

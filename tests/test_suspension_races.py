@@ -131,7 +131,7 @@ async def test_suspension_takes_effect_at_any_moment(server, ahead, acting, reac
     print(outcomes)
     assert {status for _, status in outcomes} <= {200, 401, 403}
     assert outcomes["suspend", 200] == outcomes["check", 200] == count
-    for what in ("login", "refresh"):  # which the database decides at once: else there was no race
+    for what in ("login", "refresh"):  # which the database decides immediately: else there was no race
         assert outcomes[what, 200] >= count // 10 <= count - outcomes[what, 200], (what, outcomes)
 
     async def out(player):

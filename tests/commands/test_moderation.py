@@ -116,15 +116,15 @@ async def test_held_replays_are_unlisted_until_listed_again(administrate, server
 async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administrate, server):
     """A player may hide a replay before or while it is held. After its release the player decides."""
     ann = await server.player("ann")
-    before, meanwhile, shown = ids = [await ann.upload_replay(replay(moves=number)) for number in range(3)]
+    before, between, shown = ids = [await ann.upload_replay(replay(moves=number)) for number in range(3)]
     await ann.set_listed(before, False)
     await administrate("replays", "unlist", *ids)
-    await ann.set_listed(meanwhile, False)
+    await ann.set_listed(between, False)
     assert await refused(ann.set_listed(before, True)) == (403, "an operator has locked this")
     done = await administrate("replays", "list-again", *ids)
     assert done == "listed 1 replay; still hidden by their players: 2\n"
     listed = {each.id: each.listed for each in (await ann.own_replays()).replays}
-    assert listed == {before: False, meanwhile: False, shown: True}
+    assert listed == {before: False, between: False, shown: True}
     await ann.set_listed(before, True)
     assert [each.id for each in (await ann.own_replays()).replays if each.listed] == [shown, before]
 

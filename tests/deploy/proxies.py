@@ -142,7 +142,7 @@ STARTS = {"nginx": start_nginx, "haproxy": start_haproxy, "caddy": start_caddy}
 
 
 class CountingService(ThreadingUnixStreamServer):
-    """A server in the place of the service, which counts the connections made to it."""
+    """A server instead of the service, which counts the connections made to it."""
 
     daemon_threads = True
 

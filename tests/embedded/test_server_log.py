@@ -113,7 +113,7 @@ def test_log_is_bounded(log):
     older = log._directory.log.with_suffix(".log.1")
     assert 1_000 <= len(content(log)) + older.stat().st_size <= 2_000
     assert content(log).endswith(b"LOG:  the last line\n")
-    assert b"\0" not in content(log)  # no hole in the place of what was there
+    assert b"\0" not in content(log)  # no hole where text was
     assert b"LOG:  line 4" in older.read_bytes()
     assert older.stat().st_mode & 0o777 == 0o600
 

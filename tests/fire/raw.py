@@ -254,7 +254,7 @@ class Crowd(Busy):
         client.connect(("127.0.0.1", self.port))
         client.sendall(kind.opening)
         client.setblocking(False)
-        # without EPOLLIN only the connection's end is told
+        # without EPOLLIN only the end of the connection is reported
         self._epoll.register(client, select.EPOLLIN if kind.reads else 0)
         self._open[client.fileno()] = client, kind, time.monotonic()
 

@@ -64,7 +64,7 @@ LISTS = [
     ("where these end", listed_replays.END_OF_PLAYER, (None, None, None, *END, "{player}")),
     ("bests that nothing proves", listed_replays.unproved.statement, ()),
     ("acts", acts.LIST, (LAST, None, None, 51)),
-    ("acts of somebody who has done nothing", acts.LIST, (LAST, None, "admin:bob", 51)),
+    ("acts of an admin without acts", acts.LIST, (LAST, None, "admin:bob", 51)),
     ("acts on a player", acts.LIST_OF_PLAYER, (LAST, None, None, 51, "{player}")),
     ("sessions of a player", sessions.LIST, ("{player}", None)),
     ("counts for the overview", counts.estimates.statement, ()),

@@ -174,7 +174,7 @@ async def test_million_clients_are_pruned_from_the_table(reactor, migrated_datab
     ((left,),) = run_sql(migrated_database, "SELECT count(*) FROM rate_limits")
     figure(
         f"{count} rows take {size / MIB:.0f} MiB ({size / count:.0f} bytes each) and are pruned in {seconds:.1f} s;"
-        f" meanwhile others' {len(waits)} requests are counted in {percentile(waits, 0.99) * 1000:.1f} ms (p99)"
+        f" during that, others' {len(waits)} requests are counted in {percentile(waits, 0.99) * 1000:.1f} ms (p99)"
     )
     assert left == len(waits)
     assert size < 400 * count

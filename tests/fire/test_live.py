@@ -19,7 +19,7 @@ from tests.harness.postgres import truncate
 from tests.harness.processes import free_port, postmaster, replaced, workers
 from tests.harness.service import environment, ready, start
 
-WIDTH = 50  # streams that are opened at once
+WIDTH = 50  # streams that are opened at the same time
 
 GAME = (
     b'{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 1, "time_seconds": 1, "recorded_at": "2026-01-01",'

@@ -114,7 +114,7 @@ async def test_sending_to_a_lost_server_fails_immediately(reactor, dsn, size):
     doomed = [await open_connection(reactor, dsn) for _ in range(3)]
     for ((number,),) in [await connection.execute("SELECT pg_backend_pid()") for connection in doomed]:
         terminate(dsn, number)
-    wait_for(lambda: not backends(dsn))  # the reactor does not run meanwhile
+    wait_for(lambda: not backends(dsn))  # the reactor does not run during the wait
     for connection in doomed:
         with pytest.raises(ConnectionLost):
             await connection.execute("SELECT %s", ("x" * size,))

@@ -33,7 +33,7 @@ async def test_connection_that_just_died_is_never_lent(make_database, dsn):
     database = make_database(size=2)
     old = await database.run(pid)
     terminate(dsn, old)
-    wait_for(lambda: old not in dict(backends(dsn)))  # the reactor does not run meanwhile
+    wait_for(lambda: old not in dict(backends(dsn)))  # the reactor does not run during the wait
     assert await database.run(pid) != old
 
 

@@ -65,7 +65,7 @@ def test_secret_has_at_least_32_bytes(length, fine):
     "key",
     [
         "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJx somebody",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJx ann@example",
         '{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMko"}',
     ],
 )

@@ -131,7 +131,7 @@ async def test_thousands_are_paged_while_new_ones_arrive(server, figure, full):
 
     began = time.monotonic()
     ids = await all_pages(client, 50, between)
-    figure(f"{count:,} replays in pages of 50, {len(arrived)} uploads meanwhile: {time.monotonic() - began:.1f} s")
+    figure(f"{count:,} replays in pages of 50, {len(arrived)} uploads beside them: {time.monotonic() - began:.1f} s")
     assert ids == stored
     assert len(arrived) == 20
 

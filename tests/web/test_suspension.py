@@ -151,8 +151,8 @@ async def test_suspension_removes_a_player_from_all_lists_until_it_ends(server, 
 
 
 @pytest.mark.parametrize("visible", [True, False])
-@pytest.mark.parametrize("meanwhile", [None, profiles.hide, profiles.show])
-async def test_visibility_set_during_a_suspension_applies_after_it(server, reactor, visible, meanwhile):
+@pytest.mark.parametrize("decided", [None, profiles.hide, profiles.show])
+async def test_visibility_set_during_a_suspension_applies_after_it(server, reactor, visible, decided):
     """An admin hides or shows the entry. Otherwise the entry is as visible as before."""
     ann = await server.player("ann")
     await ann.opt_in("Ann")
@@ -162,11 +162,11 @@ async def test_visibility_set_during_a_suspension_applies_after_it(server, react
     async with operator(reactor, server.dsn) as acting:
         await acting.perform(players.suspend, me.id)
         await acting.perform(players.lock, me.id)  # a lock hides nothing
-        if meanwhile is not None:
-            await acting.perform(meanwhile, me.id)
+        if decided is not None:
+            await acting.perform(decided, me.id)
         assert server.sql("SELECT visible FROM leaderboard") == [(False,)]
         await acting.perform(players.unsuspend, me.id)
-    wanted = {None: visible, profiles.hide: False, profiles.show: True}[meanwhile]
+    wanted = {None: visible, profiles.hide: False, profiles.show: True}[decided]
     assert server.sql("SELECT visible FROM leaderboard") == [(wanted,)]
 
 
