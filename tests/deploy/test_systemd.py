@@ -79,7 +79,7 @@ def niceness_below(pid):
     found = set()
     for child in children(pid):
         for thread in (PROC / str(child) / "task").glob("*"):
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # it has ended by now
                 found.add(int(stat_fields(thread)[NICE]))
     return found
 
