@@ -1,4 +1,4 @@
-"""Says in one line what the tests of the pages lack on this machine; then the exit status is 2."""
+"""Print in one line what the tests of the pages lack on this machine, and exit with status 2 if they lack anything."""
 
 import importlib.util
 import shutil

@@ -1,4 +1,4 @@
-"""An admin at the console: signs in, opens its pages, and acts."""
+"""An admin at the console, who signs in, opens pages and acts on players."""
 
 from solisync.rules.administration import CODE_DIGITS
 from solisync.rules.recovery import digest, new_code, read_code
@@ -22,7 +22,7 @@ FILLED = """
 
 
 def sign_in(visitor, dsn, path="/"):
-    """Open a page, and sign in over it."""
+    """Open a page of the console and fill in the sign-in over it."""
     code = new_code(CODE_DIGITS)
     put = "INSERT INTO admin_codes VALUES ('root', %s, now() + interval '1 minute')"
     run_sql(dsn, f"{put} ON CONFLICT (admin) DO UPDATE SET digest = excluded.digest", (digest(read_code(code, 26)),))
@@ -53,7 +53,7 @@ def paths(dsn):
 
 
 def choose(page, verb, reason="other", **fields):
-    """Act in the dialog: opens it by its button, fills it in, and confirms; three clicks."""
+    """Open the dialog of an act by its button, fill it in and confirm it, with three clicks."""
     page.click(f"button:has-text('{verb}')")
     for name, value in fields.items():
         page.fill(f"#act [name={name}]", value)

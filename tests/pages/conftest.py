@@ -1,4 +1,4 @@
-"""A service as users start it, and browsers that visit it. None of this runs in `make test`."""
+"""Fixtures: a service started as users start it, and browsers that visit it. `make test` runs none of these tests."""
 
 import contextlib
 import shutil
@@ -16,14 +16,14 @@ from tests.pages.visitor import Visitor
 
 HERE = Path(__file__).resolve().parent
 FLAGS = (
-    "--no-sandbox",  # which it could not have as root
+    "--no-sandbox",  # Chromium has no sandbox as root
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no name leads out of this machine
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no host name resolves: nothing leaves this machine
 )
 
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def running(reactor, shared_dsn, logs):
-    """The service in a process of its own, with a checker."""
+    """The service in a separate process, with a checker."""
     admin_port = free_port()
     listen = f"tcp:{admin_port}:interface=127.0.0.1"
     with serving(reactor, logs, shared_dsn, SOLISYNC_CHECKERS="1", SOLISYNC_ADMIN_LISTEN=listen) as service:
@@ -52,7 +52,7 @@ def site(running):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """One browser; each visitor has a profile of its own in it."""
+    """One browser for all visitors, each with a separate profile."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -63,7 +63,7 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium, site):
-    """Bring a visitor with a fresh profile: `visit(width=390, scheme="dark", …)`; at the end none has a complaint."""
+    """Create visitors with fresh profiles: `visit(width=390, scheme="dark", …)`. Fail at the end on complaints."""
     with contextlib.ExitStack() as stack:
         visitors = []
 
@@ -81,13 +81,13 @@ def visit(chromium, site):
 
 @pytest.fixture
 def visitor(visit):
-    """One visitor at a desk."""
+    """A visitor with a wide screen."""
     return visit()
 
 
 @pytest.fixture
 def console(chromium, running, site):
-    """Bring an admin's browser to a console with a player; `console(width=320)`. At the end nobody has a complaint."""
+    """Open a console with a player in an admin's browser: `console(width=320)`. Fail at the end on complaints."""
     run_sql(running.dsn, FILLED, {"id": PLAYER, "image": PIXEL, "hostile": HOSTILE})
     verified(running.dsn, PLAYER, 650, status="refuted")
     visitors = []

@@ -1,4 +1,4 @@
-"""A database with the longest names and values that there can be beside ordinary ones."""
+"""A database with the longest possible names and values beside ordinary ones."""
 
 from datetime import UTC, datetime
 
@@ -35,7 +35,7 @@ HAPPENED = """
 
 
 def fill(site, dsn):
-    """Players, replays and acts; the ids of a replay that is verified and of one that is refuted, by WIDE."""
+    """Store players, replays and acts. Return the ids of a verified and of a refuted replay of the player WIDE."""
     wide, ann = Game(site, WIDE), Game(site, "ann")
     suspended = "M" * 32
     for player in (wide, ann, Game(site, "guest"), Game(site, suspended)):

@@ -1,4 +1,4 @@
-"""The engine of the page to play, asked from Python."""
+"""Calls from Python to the engine of the page to play."""
 
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, PILE_NAMES
 
@@ -76,7 +76,7 @@ HINTED = (
 
 
 def position_of(board):
-    """A board of the Python engine as the page has it."""
+    """Return a board of the Python engine in the page's form."""
     piles = dict(zip(PILE_NAMES, board, strict=True))
     return {
         "piles": {name: [card % FACE_DOWN for card in pile] for name, pile in piles.items()},

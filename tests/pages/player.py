@@ -1,4 +1,4 @@
-"""Somebody who plays on /play: makes recorded moves by mouse, by finger or by keyboard."""
+"""A player on /play, who makes recorded moves by mouse, by finger or by keyboard."""
 
 import time
 
@@ -9,7 +9,7 @@ from solisync.klondike.scoring import MAY_19
 from tests.klondike.vectors import read, recorded, wins
 from tests.pages.visitor import until
 
-# Where a card lies, also while it still flies there.
+# The place of a card, or its target while the card is still moving.
 CENTRE = """([pile, count]) => {
   const piles = ["s", "w", "f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6"];
   const list = document.querySelectorAll("#board ol")[piles.indexOf(pile)];
@@ -35,10 +35,10 @@ KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve(asked.result.close());
   };
 })"""
-# Where the browser keeps the game of the player who is signed in, or of nobody in particular.
+# The browser's storage key for the game of the signed-in player, or for a game without a player.
 KEY = "['solisync.game', localStorage.solisync].filter(Boolean).join('.')"
 KEPT = f"JSON.parse(localStorage[{KEY}])"
-# A game that is stuck: no card fits anywhere any more.
+# A stuck game: no card fits anywhere.
 STUCK = (
     {"seed": 3186, "draw_mode": "DrawThree"},
     [
@@ -49,9 +49,10 @@ STUCK = (
 
 
 def won_game(number=0):
-    """A won game without undos: its replay, and its moves as (from, to, count) or None for a click on the stock.
+    """Return the replay of a won game without undos, and its moves.
 
-    Aces go to the first empty foundation, as a player's do; the vectors' go anywhere.
+    A move is (from, to, count), or None for a click on the stock. Aces go to the first empty foundation, as a
+    player's click sends them; in the vectors they go to any foundation.
     """
     known = [
         win["replay"] for win in wins("2026-05-19", undo=False) if win["replay"]["mode"] in ("Classic", "TimeAttack")
@@ -81,17 +82,17 @@ def address(replay):
 
 
 def journals(page, expression):
-    """The value of an expression that may wait, such as one of JOURNALS."""
+    """Return the value of an asynchronous expression, such as one of JOURNALS."""
     return page.evaluate(f"(async () => {expression})()")
 
 
 def until_journals(page, expression):
-    """Wait until such an expression is true."""
+    """Wait until an asynchronous expression is true."""
     return until(page, f"(async () => {expression})()")
 
 
 class Hand:
-    """Plays in a page."""
+    """A hand that makes moves in a page, by mouse, finger or keyboard."""
 
     def __init__(self, page):
         self.page = page
@@ -144,7 +145,7 @@ class Hand:
 
 
 class Fingers:
-    """Touches a page as a touch screen does: each finger has the pointer from its first to its last touch."""
+    """Fingers on a touch screen: each finger captures the pointer from its first to its last touch."""
 
     def __init__(self, page):
         self._send = page.context.new_cdp_session(page).send
@@ -167,7 +168,7 @@ class Fingers:
         self._down.pop(finger, None)
 
     def spread(self, box):
-        """Two fingers in the middle of something move apart, each by 60 pixels."""
+        """Move two fingers apart from the middle of a box, each by 60 pixels."""
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         self._down = {0: (x - 30, y), 1: (x + 30, y)}
         self._tell("touchStart", self._down)
@@ -177,7 +178,7 @@ class Fingers:
         self._tell("touchEnd", {})
 
     def drag(self, start, end, *, steps, pause):
-        """So many steps with a pause of so many milliseconds before each."""
+        """Drag in `steps` steps, with `pause` milliseconds before each."""
         self.press(start)
         for step in range(1, steps + 1):
             time.sleep(pause / 1000)
@@ -186,7 +187,7 @@ class Fingers:
 
 
 def opened(visitor, path="/play"):
-    """The page with its cards."""
+    """Open the page to play, wait for its cards, and return the page."""
     page = visitor.page
     page.goto(path)
     until(page, "document.querySelector('#board li') && !document.querySelector('[aria-busy]')")
@@ -194,12 +195,12 @@ def opened(visitor, path="/play"):
 
 
 def kept(page):
-    """The game as the browser keeps it."""
+    """Return the game that the browser has stored."""
     return page.evaluate(KEPT)
 
 
 def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
-    """Put a game into the browser, as if it had been played so far; from a page that doesn't play itself."""
+    """Store a game with its moves in the browser. The page must be one without a game of its own."""
     page.goto("/replays")
     letters = "abcdefghijkl"
     piles = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w")
@@ -208,7 +209,7 @@ def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
         for move in moves
     )
     game = {
-        "id": f"3f2c0e9a-0000-4000-8000-{len(moves):012}",  # another one for another game, or it counts as known
+        "id": f"3f2c0e9a-0000-4000-8000-{len(moves):012}",  # differs for each game: the service ignores a known id
         "deal": str(replay["seed"]),
         "draw": 3 if replay["draw_mode"] == "DrawThree" else 1,
         "day": day,

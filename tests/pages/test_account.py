@@ -1,4 +1,4 @@
-"""The account page: signing up and in, progress, name, picture, password, devices and games."""
+"""Tests of the account page: signing up and in, progress, name, picture, password, devices and games."""
 
 import json
 from urllib.parse import quote
@@ -17,13 +17,13 @@ SHOWN = "document.getElementById('said').classList.contains('toast') && document
 
 @pytest.fixture
 def ann(visit):
-    """A player who has just registered, on her account page."""
+    """The account page of a player who has just registered."""
     ann = visit()
     ann.register()
     return ann
 
 
-def test_creating_an_account_begins_where_the_link_says(visitor):
+def test_account_link_opens_the_sign_up_form(visitor):
     page = visitor.open("/")
     page.get_by_role("link", name="Create an account").click()
     until(page, "document.activeElement.id === 'new-name'")
@@ -32,8 +32,8 @@ def test_creating_an_account_begins_where_the_link_says(visitor):
     assert page.get_attribute("#new-password", "type") == "text"
 
 
-def test_refusals_say_what_is_wrong(visitor, site):
-    """In words for players, at the field that they are about."""
+def test_account_forms_explain_refusals(visitor, site):
+    """The explanation is in plain words, at the field that it concerns."""
     Game(site)
     page = visitor.open("/account")
     for form, name, password, words, field in (
@@ -51,7 +51,7 @@ def test_refusals_say_what_is_wrong(visitor, site):
         assert words in " ".join(page.text_content(f"#{id}") for id in described)
 
 
-def test_signing_in_leads_back(visitor, site):
+def test_signing_in_returns_to_the_page_before(visitor, site):
     Game(site)
     page = visitor.open("/leaderboard")
     assert "chose to appear" in page.inner_text("#asked")
@@ -84,8 +84,8 @@ def test_signing_in_leads_back(visitor, site):
         ("replays?mode=Zen", "/replays?mode=Zen"),
     ],
 )
-def test_signing_in_leads_nowhere_else(visitor, site, wanted, leads):
-    """However `next` spells another site, the browser stays on this one."""
+def test_signing_in_never_leaves_the_site(visitor, site, wanted, leads):
+    """The browser stays on this site for every spelling of another one in `next`."""
     Game(site)
     visitor.context.route(lambda url: "://evil.example" in url, lambda route: route.abort())
     page = visitor.open(f"/account?next={quote(wanted.format(site=site))}")
@@ -100,8 +100,8 @@ def test_signing_in_leads_nowhere_else(visitor, site, wanted, leads):
         page.wait_for_url(lambda url: url == f"{site}{leads}")
 
 
-def test_players_find_their_progress(ann, visit, site):
-    """On the start and in the account: what their games have pushed, or a link to play."""
+def test_progress_appears_on_the_start_and_account_pages(ann, visit, site):
+    """Both pages show the progress that games have pushed, or a link to play if there is none."""
     assert "No games yet" in ann.page.inner_text("#standing")
     assert ann.page.locator("#standing a[href='/play'], #games a[href='/play']").count() == 2
     stats = {"games_played": 1140, "games_won": 61, "best_single_score": 690, "fastest_win_seconds": 142}
@@ -115,8 +115,8 @@ def test_players_find_their_progress(ann, visit, site):
     assert visit().open("/").locator("#standing").count() == 0
 
 
-def test_a_name_is_chosen_where_it_is_shown(ann):
-    """In the account and on the leaderboard: both know it, though no entry has it yet, and both let one leave."""
+def test_display_name_form_works_in_the_account_and_on_the_leaderboard(ann):
+    """Both forms show the name before an entry has it, and both let the player leave the leaderboard."""
     page = ann.page
     page.fill("#display-name", "Newcomer N.")
     page.click("#name-form button.main")
@@ -131,8 +131,8 @@ def test_a_name_is_chosen_where_it_is_shown(ann):
     assert page.input_value("#display-name") == "Newcomer N."
 
 
-def test_an_avatar_can_be_removed(ann):
-    """By a button that is there as long as there is an avatar: here, in the header, and on other pages later."""
+def test_avatar_can_be_removed(ann):
+    """The button is visible only while there is an avatar. The header and other pages drop the picture too."""
     page = ann.page
     assert page.locator("#avatar-remove").is_hidden()
     page.set_input_files("#file", picture())
@@ -148,8 +148,8 @@ def test_an_avatar_can_be_removed(ann):
     assert page.locator("#me img").count() == 0
 
 
-def test_a_picture_can_be_dragged_and_given_up(ann):
-    """By the mouse instead of the sliders; cancelling leaves everything as it was."""
+def test_picture_crop_can_be_dragged_and_cancelled(ann):
+    """The mouse replaces the sliders, and cancelling changes nothing."""
     page = ann.page
     page.set_input_files("#file", picture())
     page.wait_for_selector("#crop:not([hidden])")
@@ -165,8 +165,7 @@ def test_a_picture_can_be_dragged_and_given_up(ann):
     assert page.locator("#avatar img").count() == 0
 
 
-def test_a_picture_is_enlarged_with_two_fingers(ann):
-    """Which move apart on it."""
+def test_picture_is_enlarged_by_moving_two_fingers_apart(ann):
     page = ann.page
     page.set_input_files("#file", picture())
     page.wait_for_selector("#crop:not([hidden])")
@@ -174,8 +173,8 @@ def test_a_picture_is_enlarged_with_two_fingers(ann):
     assert float(page.input_value("#zoom")) > 1.5
 
 
-def test_the_account_is_ones_own(ann, visit):
-    """Password, devices, games and signing out, without a mouse where that is hard."""
+def test_account_manages_password_devices_and_games(ann, visit):
+    """The player deletes and unlists games, ends another device's session, changes the password and signs out."""
     elsewhere = visit()
     elsewhere.sign_in()
     game_of_ann = Game(ann.site, login=True)
@@ -221,8 +220,8 @@ def test_the_account_is_ones_own(ann, visit):
     ann.sign_in(password="another password")
 
 
-def test_what_succeeds_is_seen_for_a_while(ann):
-    """In the window, wherever the page has been scrolled to, until some seconds have passed."""
+def test_success_message_stays_in_the_window_for_seconds(ann):
+    """The message is visible at any scroll position until some seconds have passed."""
     page = ann.open("/account")
     page.evaluate("password.open = true")
     page.fill("#current", PASSWORD)
@@ -238,8 +237,8 @@ def test_what_succeeds_is_seen_for_a_while(ann):
     assert page.text_content("#said").strip() == "Your password has changed."
 
 
-def test_all_other_devices_are_signed_out_at_once(ann, site):
-    """And this one is not."""
+def test_one_button_signs_out_all_other_devices(ann, site):
+    """The device with the button stays signed in."""
     for _ in range(3):
         Game(site, login=True)
     page = ann.open("/account")
@@ -249,8 +248,8 @@ def test_all_other_devices_are_signed_out_at_once(ann, site):
     assert page.is_hidden("#sign-out-others")
 
 
-def test_a_renamed_player_has_the_new_name(ann, site, running):
-    """In the header, on their own replay, and where they delete the account."""
+def test_renamed_player_has_the_new_name_everywhere(ann, site, running):
+    """The header, the player's own replay and the form to delete the account use the new name."""
     replay_id = Game(site, login=True).upload(game())
     run_sql(running.dsn, "UPDATE users SET username = 'anna' WHERE username = 'ann'")
     page = ann.open(f"/replays/{replay_id}")

@@ -1,4 +1,4 @@
-"""No rule of axe is broken, on any page, in any state, in both colour schemes and widths."""
+"""Accessibility checks: axe finds no broken rule on any page, in any state, colour scheme or width."""
 
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD, PATIENCE
@@ -17,12 +17,12 @@ RUN = """async options => {
   const told = ({ html, failureSummary }) => [html.slice(0, 120), failureSummary];
   return violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(told)]);
 }"""
-# Of what axe looks at, only contrasts depend on the colour scheme.
+# Only the contrast rules of axe depend on the colour scheme.
 SCHEMES = (("light", {}), ("dark", {"runOnly": ["color-contrast"]}))
 
 
 class Judge:
-    """Runs axe on pages as they are, in each width and colour scheme, and collects what it finds."""
+    """Runs axe on pages in their current state, in each width and colour scheme, and collects the findings."""
 
     def __init__(self):
         from axe_playwright_python.sync_playwright import Axe
@@ -32,7 +32,7 @@ class Judge:
         self.found = []
 
     def look(self, visitor, state, sizes=SIZES):
-        # axe is added to the page by a way that its policy does not forbid, but would be one more global.
+        # The page's policy allows this way of adding axe, which leaves one more global in the page.
         page = visitor.page
         page.evaluate(self.script)
         for width, height in sizes.items():
@@ -47,7 +47,7 @@ class Judge:
 
 
 def look_at_play(visitor, look):
-    """A game to play, from the deal to the win, with all settings and dialogs."""
+    """Check the page to play, from the deal to the win, with all settings and dialogs."""
     deal = "/play?deal=42&draw=three"
     look(visitor, deal, "a deal")
     look(visitor, deal, "a hint", lambda page: page.click("#hint"))
@@ -77,7 +77,7 @@ def share(page):
 
 
 def look_at_play_without(visitor, judge):
-    """Before there are cards, and without the deal of the day."""
+    """Check the page to play before its cards have arrived, and without the deal of the day."""
     context, page = visitor.context, visitor.page
     context.route("**/web/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
     page.goto("/play")
@@ -91,7 +91,7 @@ def look_at_play_without(visitor, judge):
 
 
 def look_at_carried_cards(visitor, judge):
-    """A drag, which ends when the window changes."""
+    """Check a drag, which ends when the size of the window changes."""
     for size in SIZES.items():
         visitor.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
         page = opened(visitor, "/play?deal=42&draw=three")
@@ -107,7 +107,7 @@ def look_at_carried_cards(visitor, judge):
 
 
 def submitted(form, **fields):
-    """What fills in a form, and sends it to be refused."""
+    """Return a function that fills in a form and submits it, to be refused."""
 
     def submit(page):
         for name, value in fields.items():
@@ -119,7 +119,7 @@ def submitted(form, **fields):
 
 
 def look_at_recovery(visitor, look):
-    """A forgotten password: with a code and with a link, typed so that it can be seen, and refused."""
+    """Check the forms for a forgotten password, by code and by link: with a visible password, and refused."""
     open_form = lambda page: page.click("#forgot summary")  # noqa: E731
     refuse_code = submitted("recover", name="ann", code="0000-0000-0000-0000", password=PASSWORD)
     look(visitor, "/account", "a password forgotten", open_form)
@@ -129,9 +129,9 @@ def look_at_recovery(visitor, look):
     look(visitor, "/reset#x", "a link refused", submitted("reset", password=PASSWORD))
 
 
-def test_axe_has_nothing_to_say(visit, running, site, figure):
+def test_axe_finds_nothing_on_the_players_pages(visit, running, site, figure):
     judge = Judge()
-    out = visit(reduced_motion="reduce")  # axe must not measure colours in mid-flight
+    out = visit(reduced_motion="reduce")  # axe must not measure colours during a transition
 
     def look(visitor, path, state, act=None):
         page = visitor.open(path)

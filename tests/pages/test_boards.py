@@ -1,4 +1,4 @@
-"""The leaderboard and the boards of days: names, one's own row, goals, and the way to other days."""
+"""Tests of the leaderboard and of the boards of days: names, the player's own row, goals and links to other days."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.harness.postgres import run_sql
 from tests.pages.visitor import Game, until
 
 
-def test_names_full_of_markup_are_names(visitor, site):
-    """On boards, in lists and in the form; bidi marks can't be chosen."""
+def test_names_with_markup_stay_text(visitor, site):
+    """Boards, lists and the form show the markup as text. The form refuses bidi marks."""
     ann = Game(site)
     ann.seen_as("<img src=x onerror=alert(1)>\"'& ")
     ann.upload(game())
@@ -24,8 +24,8 @@ def test_names_full_of_markup_are_names(visitor, site):
     assert page.input_value("#display-name") == "a\u202eb"
 
 
-def test_ones_own_row_is_kept_in_view(visitor, site, running):
-    """Further down than the board shows, with the neighbours."""
+def test_own_row_is_shown_below_the_board(visitor, site, running):
+    """A player ranked below the last row of the board sees their own row and its neighbours."""
     for number in range(25):
         player = Game(site, f"player{number:02}")
         player.seen_as(f"Player {number}")
@@ -41,7 +41,7 @@ def test_ones_own_row_is_kept_in_view(visitor, site, running):
     until(page, "document.getElementById('entries').textContent.includes('no entries yet')")
 
 
-def test_the_days_board(visitor, site, running):
+def test_daily_board(visitor, site, running):
     ann = Game(site)
     ann.seen_as("Ann")
     today = ann.call("GET", "/api/daily-challenge")
@@ -61,8 +61,8 @@ def test_the_days_board(visitor, site, running):
     assert "Today’s deal" in visitor.open("/").inner_text("#wins")
 
 
-def test_the_day_says_who_met_its_goal(visitor, site, running):
-    """By the time of their own clock; the switch shows these alone, and the start has the deal too."""
+def test_daily_board_marks_players_within_the_goal(visitor, site, running):
+    """The goal counts the time on the game's clock. The switch hides other rows, and the start page shows the deal."""
     for number, (name, seconds) in enumerate((("ann", 100), ("bob", 5000), ("eve", 120))):
         player = Game(site, name)
         player.seen_as(name.title())
@@ -71,7 +71,7 @@ def test_the_day_says_who_met_its_goal(visitor, site, running):
         check(running.dsn, replay_id, 600 + number)
     assert "3 players on the leaderboard won it" in visitor.open("/daily/2026-04-26").inner_text("#won")
     visitor.sign_in()
-    page = visitor.open("/daily/2026-04-26")  # within 8 minutes
+    page = visitor.open("/daily/2026-04-26")  # its goal: win within 8 minutes
     tagged = page.locator("#winners tr:has(.tag:text-is('Goal met, by reported time'))")
     assert tagged.locator("a").all_text_contents() == ["Eve", "Ann"]
     page.check("#only-met")
@@ -88,8 +88,8 @@ def test_the_day_says_who_met_its_goal(visitor, site, running):
 @pytest.mark.parametrize(
     ("score", "seconds", "is_met"), [(745, 214, True), (745, 216, False), (3999, 9_999_999, False)]
 )
-def test_a_goal_in_points_counts_the_bonus_for_speed(visitor, site, running, score, seconds, is_met):
-    """As the desktop game's win screen adds it: 700,000 points by the seconds."""
+def test_goal_in_points_includes_the_speed_bonus(visitor, site, running, score, seconds, is_met):
+    """The bonus is 700,000 points divided by the seconds, as on the desktop game's win screen."""
     ann = Game(site)
     ann.seen_as("Ann")
     replay_id = ann.upload({**game(), "seed": 1364344767969823, "moves": [], "time_seconds": seconds})
@@ -101,8 +101,8 @@ def test_a_goal_in_points_counts_the_bonus_for_speed(visitor, site, running, sco
     assert page.locator("#winners .tag", has_text="Goal met").count() == is_met
 
 
-def test_a_day_leads_to_others(visit, site):
-    """By seven chips, of which those are marked that the player has won, or by the calendar."""
+def test_daily_board_links_to_other_days(visit, site):
+    """The page has seven chips, with a mark on the days that the player has won, and a calendar."""
     ann = visit()
     ann.register()
     won = progress_of(progress__daily_challenge_history=["2026-04-24"], stats__games_played=1)
@@ -117,8 +117,8 @@ def test_a_day_leads_to_others(visit, site):
     page.wait_for_url(f"{site}/daily/2025-12-24")
 
 
-def test_time_left_of_a_day_is_written_out(visitor):
-    """Without hours where there are none."""
+def test_time_left_of_a_day_is_written_in_words(visitor):
+    """The text leaves out hours when less than an hour is left."""
     page = visitor.open("/replays")
     left = """async (minutes) => {
       const { timeLeft } = await import("/web/page.js");

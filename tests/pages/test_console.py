@@ -1,4 +1,4 @@
-"""The console's pages, in a browser (docs/console.md "Pages")."""
+"""Tests of the console's pages in a browser (docs/console.md "Pages")."""
 
 import re
 
@@ -15,8 +15,8 @@ from tests.pages.visitor import Game
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
-def test_axe_has_nothing_to_say_of_the_console(console, running, width, scheme):
-    """Every page, the sign-in and the dialog of an act; nothing is wider than the screen."""
+def test_axe_finds_nothing_in_the_console(console, running, width, scheme):
+    """The check covers every page, the sign-in and the dialog of an act. Nothing is wider than the screen."""
     judge, visitor = Judge(), console(width=width, scheme=scheme)
     visitor.page.goto("/")
     visitor.page.wait_for_selector("#sign-in")
@@ -31,8 +31,8 @@ def test_axe_has_nothing_to_say_of_the_console(console, running, width, scheme):
     assert judge.found == []
 
 
-def test_what_players_write_stays_text(console, running):
-    """Markup and marks of direction run no script and change nothing outside of their cells."""
+def test_text_of_players_is_never_markup(console, running):
+    """Markup runs no script, and marks of text direction affect only their own cell."""
     visitor = console()
     sign_in(visitor, running.dsn)
     for path in paths(running.dsn):
@@ -43,8 +43,8 @@ def test_what_players_write_stays_text(console, running):
             assert text.inner_text().startswith("<img src=x")
 
 
-def test_the_frequent_jobs_are_done_by_hand(console, running):
-    """Find, suspend, let in again, rename, remove the avatar, give back, delete: each is in the record."""
+def test_frequent_jobs_work_in_the_browser(console, running):
+    """The record lists each act: find, suspend, unsuspend, rename, remove the avatar, restore and delete."""
     visitor = console()
     page = sign_in(visitor, running.dsn)
     visitor.open("/players")
@@ -74,14 +74,14 @@ CLICKS = """
 
 
 def clicks(page, done):
-    """How many clicks of the pointer something takes on this page."""
+    """Return the number of pointer clicks that an action takes on this page."""
     page.evaluate("window.clicks = 0")
     done()
     return page.evaluate("window.clicks")
 
 
-def test_the_frequent_jobs_take_few_clicks(console, running):
-    """From the page of a player: three to act, one for a choice in a menu included, which the keyboard does here."""
+def test_frequent_jobs_take_at_most_three_clicks(console, running):
+    """An act on the page of a player takes three clicks. One is for a choice in a menu, made here by the keyboard."""
     visitor = console()
     visitor.page.add_init_script(CLICKS)
     page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
@@ -99,8 +99,8 @@ def test_the_frequent_jobs_take_few_clicks(console, running):
     assert "Findings" in page.inner_text("#findings")
 
 
-def test_lists_are_turned_page_by_page(console, running):
-    """Older and back, with the keyboard; a reload, and coming back to the page, keep the place."""
+def test_lists_can_be_paged(console, running):
+    """The keyboard moves to older entries and back. A reload, or a return to the list, keeps the position."""
     run_sql(
         running.dsn,
         "INSERT INTO admin_acts (actor_kind, actor, act, target) SELECT 'shell', 'bob', 'lock', 'player'"
@@ -125,8 +125,8 @@ def test_lists_are_turned_page_by_page(console, running):
     page.wait_for_selector("text=Page 2")
 
 
-def test_what_was_done_is_taken_back(console, running):
-    """With one click, for the reason that was given; the record has both. What is gone for good has no such button."""
+def test_undo_button_reverses_an_act(console, running):
+    """One click reverses the act for its reason, and the record has both. An irreversible act has no such button."""
     page = sign_in(console(), running.dsn, f"/players/{PLAYER}")
     choose(page, "Suspend …", "spam", message="stop")
     page.click("#undo button")
@@ -153,8 +153,8 @@ def test_what_was_done_is_taken_back(console, running):
     assert run_sql(running.dsn, "SELECT display_name FROM leaderboard") == [("Queen",)]
 
 
-def test_a_player_is_found_from_any_page(console, running):
-    """Ctrl+K, the name, Enter: one who has exactly this name opens."""
+def test_search_opens_a_player_from_any_page(console, running):
+    """Ctrl+K, an exact name and Enter open the page of that player."""
     page = sign_in(console(), running.dsn, "/service")
     page.keyboard.press("Control+k")
     page.keyboard.type("ann")
@@ -170,7 +170,7 @@ def test_a_player_is_found_from_any_page(console, running):
 @pytest.mark.parametrize("options", [{"scheme": "light"}, {"scheme": "dark"}, {"forced_colors": "active"}])
 @pytest.mark.parametrize("path", ["/review?kind=avatars", "/replays?verdict=refuted"])
 def test_the_current_tab_looks_different(console, running, path, options):
-    """By its background; in forced colours, which have no backgrounds of pages, by a frame."""
+    """A background marks the tab, or a frame in forced colours, which remove backgrounds."""
     page = sign_in(console(**options), running.dsn, path)
     look = "tab => { const style = getComputedStyle(tab); return [style.backgroundColor, style.outlineStyle]; }"
     tabs = page.locator("#place nav .button")
@@ -180,8 +180,8 @@ def test_the_current_tab_looks_different(console, running, path, options):
     assert current != other
 
 
-def test_a_replay_has_the_act_that_fits_its_state(console, running, site):
-    """One that is listed can be taken off the lists, a hidden one be held, and one that is held be listed again."""
+def test_replay_offers_the_act_that_fits_its_state(console, running, site):
+    """A listed replay can be taken off the lists, a hidden one can be held, and a held replay can be listed again."""
     replay_id = Game(site, "bob").upload(game(3))
     page = sign_in(console(), running.dsn, f"/replays/{replay_id}")
 
@@ -201,8 +201,8 @@ def test_a_replay_has_the_act_that_fits_its_state(console, running, site):
     assert offered() == [0, 1, 0]
 
 
-def test_a_verified_game_is_watched(console, running, site):
-    """The player of the players' pages shows it, with all moves; axe has nothing to say of it."""
+def test_verified_game_can_be_watched_in_the_console(console, running, site):
+    """The replay player shows all moves, and axe finds nothing."""
     player = Game(site, "bob")
     replay_id = player.upload(game(3))
     judge, visitor = Judge(), console()
@@ -216,8 +216,8 @@ def test_a_verified_game_is_watched(console, running, site):
     assert judge.found == []
 
 
-def test_data_stay_when_nothing_newer_can_be_had(console, running):
-    """The overview keeps its numbers, marked as old, until there are newer ones."""
+def test_overview_keeps_old_numbers_when_a_refresh_fails(console, running):
+    """The numbers are marked as old until newer ones arrive."""
     visitor = console()
     page = sign_in(visitor, running.dsn)
     page.wait_for_selector("#numbers dl")
@@ -227,11 +227,11 @@ def test_data_stay_when_nothing_newer_can_be_had(console, running):
     assert page.locator("#numbers dl").count() == 1
     page.unroute("**/api/admin/service*")
     page.wait_for_selector("#numbers .old", state="detached")
-    visitor.complaints.clear()  # of the 503
+    visitor.complaints.clear()  # expected: the browser reports the 503
 
 
-def test_the_keyboard_is_enough(console, running):
-    """The dialog opens on its first field, Escape leaves it, and nothing is done."""
+def test_dialog_of_an_act_works_by_keyboard(console, running):
+    """The first field has the focus, and Escape closes the dialog without an act."""
     visitor = console()
     page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
     button = page.locator("button", has_text="Lock …")
@@ -243,8 +243,8 @@ def test_the_keyboard_is_enough(console, running):
     assert run_sql(running.dsn, "SELECT count(*) FROM admin_acts") == [(0,)]
 
 
-def test_a_session_that_ends_costs_no_words(console, running):
-    """The sign-in comes over the dialog of an act, and what was typed there is done afterwards."""
+def test_ended_session_keeps_the_typed_text(console, running):
+    """The sign-in opens over the dialog of an act, and the act runs with its typed text afterwards."""
     visitor = console()
     page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
     page.click("button:has-text('Lock …')")
@@ -262,8 +262,8 @@ def test_a_session_that_ends_costs_no_words(console, running):
     assert run_sql(running.dsn, "SELECT note FROM admin_notes") == [("seen by hand",)]
 
 
-def test_the_console_is_light(console, running, figure):
-    """The first load of the overview takes 45 KiB, files and data together."""
+def test_overview_loads_within_45_kib(console, running, figure):
+    """The first load of the overview takes at most 45 KiB of files and data."""
     visitor = console()
     sign_in(visitor, running.dsn)
     sizes = []

@@ -1,4 +1,4 @@
-"""The console's pages at their edges: names that players chose to do harm, errors, and a zoom of 400 %."""
+"""Edge cases of the console's pages: malicious names, errors, and a zoom of 400 %."""
 
 import pytest
 
@@ -8,20 +8,20 @@ from tests.pages.admin import HOSTILE, PLAYER, choose, paths, sign_in
 from tests.pages.test_axe import Judge
 from tests.pages.visitor import Game
 
-ZOOMED = {320: 256}  # what 1280 x 1024 is at 400 %
+ZOOMED = {320: 256}  # the size of 1280 x 1024 at a zoom of 400 %
 SIZES = {**ZOOMED, 1280: 860}
 INSIDE = "[...document.querySelectorAll('dialog, #undo')].every(each => each.scrollWidth <= each.clientWidth)"
-MARKUP = "\"'><img src=x onerror=document.title=1>\u202e"  # no username may be so, but what if one is
+MARKUP = "\"'><img src=x onerror=document.title=1>\u202e"  # the API refuses such a username; a page must still be safe
 
 
 def answer(page, path, status, code, **headers):
-    """Let the service answer this from now on, wherever the page asks for the path."""
+    """Replace all further answers for a path by this one."""
     fulfilled = {"status": status, "headers": {"Error-Code": code, **headers}, "json": {"error": "no"}}
     page.route(path, lambda route: route.fulfill(**fulfilled))
 
 
 def look_for_harm(page):
-    """No name has run a script, made an element, or made the page wider than the screen."""
+    """Check that no name has run a script, made an element, or made the page wider than the screen."""
     assert page.title().endswith("solisync console")
     assert page.locator("img[src='x']").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -31,8 +31,8 @@ def look_for_harm(page):
 @pytest.mark.parametrize(
     "username", ["W" * 32, "\ufdfd" * 32, MARKUP, HOSTILE], ids=["wide", "widest", "markup", "marks"]
 )
-def test_names_stay_text_in_what_is_offered(console, running, site, username):
-    """In the dialog of an act, beside Undo, and where a game is watched."""
+def test_names_stay_text_in_dialogs_and_buttons(console, running, site, username):
+    """The dialog of an act, the text beside Undo and the page of a replay show the name as text."""
     visitor = console(width=320)
     replay_id = Game(site, "bob").upload(game(3))
     run_sql(running.dsn, "UPDATE users SET username = %s WHERE username = 'bob'", (username,))
@@ -59,8 +59,8 @@ def test_names_stay_text_in_what_is_offered(console, running, site, username):
     assert page.text_content("#place a bdi") == username
 
 
-def test_names_of_what_every_object_has_are_names(console, running, site):
-    """Players with such names are found, listed, opened and acted upon."""
+def test_names_of_object_properties_work_as_usernames(console, running, site):
+    """The console finds, lists and opens players named like a property of all JavaScript objects, and acts on them."""
     names = ("__proto__", "constructor", "toString", "valueOf")
     page = sign_in(console(), running.dsn)
     for name in names:
@@ -81,8 +81,8 @@ def test_names_of_what_every_object_has_are_names(console, running, site):
             page.wait_for_selector(f"td:has-text('{name}'), th:has-text('{name}')")
 
 
-def test_all_can_be_read_at_400_percent(console, running):
-    """Every page fits into 320 x 256, the dialog of an act scrolls, and axe has nothing to say of them."""
+def test_every_page_fits_at_a_zoom_of_400_percent(console, running):
+    """Every page fits into 320 x 256, the dialog of an act scrolls, and axe finds nothing."""
     judge, visitor = Judge(), console()
     page = sign_in(visitor, running.dsn)
     for path in paths(running.dsn):
@@ -95,15 +95,15 @@ def test_all_can_be_read_at_400_percent(console, running):
     assert judge.found == []
 
 
-def test_an_unknown_list_to_review_is_that_of_names(console, running):
-    """Also one that is named like a property of all objects."""
+def test_unknown_review_list_opens_the_list_of_names(console, running):
+    """The same is true of a list named like a property of all JavaScript objects."""
     visitor = console()
     page = sign_in(visitor, running.dsn, "/review?kind=constructor")
     assert page.text_content("nav [aria-current=page] >> text=Names") == "Names"
 
 
-def test_axe_has_nothing_to_say_of_errors(console, running):
-    """A busy service, a session that has ended, a player who is gone, an act that is refused, and too many acts."""
+def test_axe_finds_nothing_on_errors_of_the_console(console, running):
+    """The errors are a busy service, an ended session, a missing player, a refused act and too many acts."""
     judge, visitor = Judge(), console()
     page = sign_in(visitor, running.dsn)
     answer(page, "**/api/admin/players?**", 503, "unavailable", **{"Retry-After": "2"})

@@ -1,4 +1,4 @@
-"""Pictures of the console for docs/console.md, made anew where SCREENSHOTS says."""
+"""Pictures of the console for docs/console.md, written to the directory in SCREENSHOTS."""
 
 import io
 import os
@@ -18,7 +18,7 @@ NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
 
 
 def test_pictures_of_the_console(chromium, running, site, tmp_path):
-    """The overview and a player, on a wide screen in the light scheme."""
+    """The pictures show the overview and a player, on a wide screen in the light scheme."""
     from PIL import Image
 
     target = Path(os.environ.get("SCREENSHOTS") or tmp_path)

@@ -1,4 +1,4 @@
-"""The OpenAPI page in a browser: all of it is shown, it works, and its policy has nothing to object to."""
+"""Tests of the OpenAPI page in a browser: it shows every route, works, and keeps its content security policy."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PROPOSED = (
 
 @pytest.fixture
 def page(visitor):
-    """The page, as soon as its first route is shown."""
+    """The OpenAPI page, once it shows its first route."""
     visitor.page.set_default_timeout(PATIENCE * 1000)
     visitor.page.goto("/api/docs")
     visitor.page.wait_for_selector(".opblock-summary")
@@ -24,7 +24,7 @@ def page(visitor):
 
 
 def try_out(page, operation):
-    """Send the request of an operation (tag-id) as the page proposes it; its status and JSON as the page shows them."""
+    """Send an operation's (tag-id) proposed request. Return the status and JSON that the page shows."""
     block = page.locator(f"#operations-{operation}")
     for control in (".opblock-summary-control", ".try-out__btn", ".execute"):
         block.locator(control).click()
@@ -34,7 +34,7 @@ def try_out(page, operation):
 
 
 def test_page_shows_every_route_and_breaks_no_rule(visitor, page):
-    """Whatever is unfolded on it, there is no error, no warning and no request to elsewhere."""
+    """Every unfolded block works without errors, warnings and requests to other hosts."""
     paths = page.context.request.get("/api/openapi.json").json()["paths"]
     shown = page.locator(".opblock-summary").evaluate_all(
         "all => all.map(each => each.querySelector('.opblock-summary-method').textContent + ' '"
@@ -42,20 +42,20 @@ def test_page_shows_every_route_and_breaks_no_rule(visitor, page):
     )
     assert sorted(shown) == sorted(f"{method.upper()} {path}" for path in paths for method in paths[path])
     assert page.title() == "solisync – HTTP API"
-    for block in page.locator(".opblock").all():  # one by one: Swagger UI draws all that is unfolded each time
+    for block in page.locator(".opblock").all():  # one by one: Swagger UI redraws every unfolded block each time
         block.locator(".opblock-summary-control").click()
         block.locator(".responses-wrapper").wait_for()
         block.locator(".opblock-summary-control").click()
     assert (visitor.complaints, visitor.elsewhere) == ([], [])
-    # The visitor would notice what is forbidden.
+    # The visitor fixture fails on any violation of the policy.
     assert page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 'refused')") == "refused"
     assert "Content Security Policy" in str(visitor.complaints)
     visitor.complaints.clear()
     visitor.requested.clear()
 
 
-def test_what_the_page_proposes_is_accepted(page):
-    """Its example registers a player, whose token then opens what is protected; every other example is a 200 too."""
+def test_examples_of_the_page_are_accepted(page):
+    """The first example registers a player, whose token opens protected routes. Every other example returns 200 too."""
     status, tokens = try_out(page, "accounts-register")
     assert status == 200
     page.click(".btn.authorize")
