@@ -24,9 +24,7 @@ def main():
     """Run the tests, and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=5, metavar="N", help="how often each test runs (default 5)")
-    parser.add_argument(
-        "--busy", type=int, default=0, metavar="N", help="busy loops beside the tests (default 0)"
-    )
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="busy loops beside the tests (default 0)")
     parser.add_argument("--only", nargs="+", metavar="TEST", help="files or ids of tests to run, instead of all")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="solisync-repeat-"))

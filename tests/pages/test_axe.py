@@ -223,7 +223,12 @@ def test_axe_finds_nothing_on_the_players_pages(visit, running, site, figure):
 
     look(inside, "/account", "codes refused", submitted("codes", password="wrong wrong"))
     look(inside, "/account", "new codes", make_codes)
-    look(inside, "/account", "codes that are left", lambda page: until(page, "/8 unused codes/.test(document.body.innerText)"))
+    look(
+        inside,
+        "/account",
+        "codes that are left",
+        lambda page: until(page, "/8 unused codes/.test(document.body.innerText)"),
+    )
     look(inside, "/account", "deleting the account", lambda page: page.click("#delete"))
 
     def crop(page):

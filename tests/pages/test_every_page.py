@@ -1,4 +1,4 @@
-"""What holds on every page: nothing from elsewhere, the keyboard is enough, and nothing jumps."""
+"""Checks of every page: requests go only to the service, the keyboard reaches everything, and no content jumps."""
 
 import pytest
 
@@ -13,7 +13,7 @@ SLOW = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadT
 
 
 def test_no_inline_script_runs(visitor, site):
-    """No page has one, and the policy forbids those that are added."""
+    """Pages have no inline scripts, and the policy blocks added ones."""
     replay_id = Game(site).upload(game())
     for path in (*PATHS, f"/replays/{replay_id}"):
         page = visitor.open(path)
@@ -27,12 +27,12 @@ def test_no_inline_script_runs(visitor, site):
       try { document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = 1'>"); } catch {}
     }""")
     assert page.evaluate("window.ran") is None
-    assert any("policy" in text for text in visitor.complaints)  # the test would see a report
+    assert any("policy" in text for text in visitor.complaints)  # shows that the visitor records violations
     visitor.complaints.clear()
 
 
 def test_keyboard_reaches_everything_that_can_be_used(visitor, site):
-    """Tab goes through all that can be used, and each has an outline while it has the focus."""
+    """Tab reaches every control, and each control has an outline while it has the focus."""
     replay_id = Game(site).upload(game())
     visitor.sign_in()
     for path in ("/", "/replays", "/leaderboard", "/daily", "/account", f"/replays/{replay_id}"):
@@ -67,7 +67,7 @@ def test_keyboard_reaches_everything_that_can_be_used(visitor, site):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_jumps(visit, site, figure, width):
-    """On a slow line and a processor six times as slow, nothing on a page moves by more than is called good."""
+    """The layout shift stays within the limit called good, on a slow line and a processor six times as slow."""
     shared = f"/replays/{Game(site).upload(game(0, undo=True))}"
     wrong = f"/replays/{Game(site, 'bob').upload(game(1, final_score=1))}"
     for path in ("/", "/replays", "/daily", "/leaderboard", "/account", "/players/ann", shared, wrong):
@@ -84,8 +84,8 @@ def test_no_page_jumps(visit, site, figure, width):
         visitor.context.close()
 
 
-def test_a_page_that_is_away_comes_back_by_itself(visitor, site):
-    """It asks again after the time it was told, and shows the page as soon as that is there."""
+def test_unavailable_page_reloads_by_itself(visitor, site):
+    """The page retries after the time in `retry_after`, until the service returns the page."""
     away = "<script type=module src=/web/away.js></script><script type=application/json id=data>{}</script>"
     body = away.replace("{}", '{"retry_after": 1}') + "<p id=said></p><a id=me></a>"
     visitor.context.add_init_script("Math.random = () => 0.01")

@@ -1,4 +1,4 @@
-"""Fast and slow hands on /play: fingers drag cards, clicks count where the cards will be, and none is swallowed."""
+"""Tests of fast and slow input on /play: drags by finger, and clicks on moving cards. No input is lost."""
 
 import re
 
@@ -9,20 +9,20 @@ from tests.pages.visitor import until
 
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
 LAPTOP = {"width": 1280, "has_touch": True}
-# The steps of a drag, the milliseconds before each, and how many moves are made so.
+# The steps of a drag, the milliseconds before each step, and the number of moves made in this way.
 SPEEDS = {"fast": (2, 0, 30), "steady": (8, 12, 16), "slow": (16, 40, 16)}
 
 
 def moves_made(page, number):
-    """Wait until so many moves are made."""
+    """Wait until the page counts this number of moves."""
     words = "1 move" if number == 1 else f"{number} moves"
     until(page, f"document.getElementById('moves').textContent === '{words}'", 20)
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
 @pytest.mark.parametrize("device", [PHONE, LAPTOP], ids=["phone", "laptop"])
-def test_a_finger_drags_cards(visit, device, speed):
-    """A finger drags single cards and runs while the card before still flies; a tap after a drag counts too."""
+def test_finger_drags_cards_while_others_move(visit, device, speed):
+    """A finger drags single cards and runs while the previous card is still moving. A tap after a drag counts too."""
     visitor = visit(**device)
     replay, moves = won_game(2)
     page = opened(visitor, address(replay))
@@ -41,8 +41,8 @@ def test_a_finger_drags_cards(visit, device, speed):
     assert page.locator("#board .held, #board .carried").count() == 0
 
 
-def test_a_finger_that_drags_keeps_others_from_dragging(visit):
-    """The second finger drags and drops nothing, on a place that would take its card; the first one drops its card."""
+def test_second_finger_cannot_drag(visit):
+    """The second finger moves nothing, even to a pile that would take its card. The first one still drops its card."""
     page = opened(visit(**PHONE), "/play?deal=42&draw=one")
     hand, fingers = Hand(page), Fingers(page)
     first, second = (hand.centre("t1"), hand.centre("f0")), (hand.centre("t4"), hand.centre("t6"))
@@ -57,12 +57,12 @@ def test_a_finger_that_drags_keeps_others_from_dragging(visit):
     fingers.lift()
     moves_made(page, 1)
     assert kept(page)["moves"] == "fa1"
-    fingers.drag(*second, steps=4, pause=5)  # alone, it does
+    fingers.drag(*second, steps=4, pause=5)  # alone, the second finger's drag is a move
     moves_made(page, 2)
 
 
-def test_a_click_counts_where_the_card_will_be(visit):
-    """A card that is turned up from the stock moves by a click on its place on the waste while it still flies there."""
+def test_click_counts_at_the_target_of_a_moving_card(visit):
+    """A click on the waste moves the card that is still on its way there from the stock."""
     visitor = visit()
     replay, moves = won_game(2)
     pairs = [at for at, move in enumerate(moves[1:], 1) if move and move[0] == "w" and moves[at - 1] is None]
@@ -76,16 +76,16 @@ def test_a_click_counts_where_the_card_will_be(visit):
         moves_made(page, at + 1)
 
 
-def test_two_fast_clicks_at_one_place_are_two_moves(visitor):
-    """An ace goes home, and so does the one under it."""
+def test_two_fast_clicks_on_one_pile_are_two_moves(visitor):
+    """The clicks move an ace and the ace under it to the foundations."""
     page = opened(visitor, "/play?deal=3&draw=one")
     page.mouse.dblclick(*Hand(page).centre("t2"))
     assert page.inner_text("#moves") == "2 moves"
     assert page.inner_text("#points") == "30 points"
 
 
-def test_one_click_moves(visitor):
-    """A card goes to its best place, and the page says so."""
+def test_single_click_moves_a_card(visitor):
+    """The card moves to its best pile, and the page announces the move."""
     page = opened(visitor, "/play?deal=42&draw=one")
     page.mouse.click(*Hand(page).centre("t1"))
     assert page.inner_text("#moves") == "1 move"
@@ -93,8 +93,8 @@ def test_one_click_moves(visitor):
     assert re.match("Ace of diamonds from column 2 to foundation 1, .* turned up, 15 points", said)
 
 
-def test_a_double_click_sends_home_where_a_click_selects(visitor):
-    """A double click is one move; on the stock, or on the target of a selected card, it is two clicks."""
+def test_double_click_moves_to_a_foundation_when_a_click_selects(visitor):
+    """A double click is one move, but two clicks on the stock or on the target of a selected card."""
     page = opened(visitor, "/play?deal=42&draw=one")
     page.uncheck("[name=tap]")
     hand = Hand(page)
@@ -105,4 +105,4 @@ def test_a_double_click_sends_home_where_a_click_selects(visitor):
     page.mouse.click(*hand.centre("t4"))
     page.mouse.dblclick(*hand.centre("t6"))
     assert kept(page)["moves"] == "fa1s-0s-0ik1"
-    assert page.locator("#board .chosen").count() == 1  # the moved card, by the second click
+    assert page.locator("#board .chosen").count() == 1  # the second click has selected the moved card

@@ -1,4 +1,4 @@
-"""Finished games are counted once and wins uploaded once, whatever is lost on the way."""
+"""Tests of the journal: each finished game counts once and each win is uploaded once, even if requests get lost."""
 
 import itertools
 import json
@@ -56,7 +56,7 @@ def losing(context, pattern, *, after):
 
 
 def finished(ann, replay, moves, *, undos=()):
-    """Open a game that is one move from its win, and win it."""
+    """Open a game one move before its win, and win it."""
     page = ann.page
     keep(page, replay, moves[:-1], undos=undos)
     opened(ann)
@@ -67,8 +67,8 @@ def finished(ann, replay, moves, *, undos=()):
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("pattern", ["**/api/sync/push", "**/api/replays", "**/api/sync/pull"])
-def test_a_lost_answer_costs_nothing(visit, site, pattern, after):
-    """Lost before or after the commit: one replay, one game, and the repeated request has the same bytes."""
+def test_lost_answer_loses_and_repeats_no_game(visit, site, pattern, after):
+    """The answer gets lost before or after the commit. The repeated request has the same bytes and adds nothing."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(2)
@@ -85,8 +85,8 @@ def test_a_lost_answer_costs_nothing(visit, site, pattern, after):
     assert progress(site)["stats"]["lifetime_score"] == replay["final_score"]
 
 
-def test_a_page_left_in_mid_push_goes_on_with_the_same_push(visit, site):
-    """Games finished meanwhile come after it, and none is counted twice."""
+def test_interrupted_push_is_repeated_by_the_next_page(visit, site):
+    """Games that finish during the push follow in a later one, and each game counts once."""
     ann = visit()
     ann.register()
     page = opened(ann)
@@ -96,7 +96,7 @@ def test_a_page_left_in_mid_push_goes_on_with_the_same_push(visit, site):
     def hold(route):
         bodies.append(route.request.post_data)
         if len(bodies) == 1:
-            route.fetch()  # it arrives; the answer never does
+            route.fetch()  # the request arrives, but its answer gets lost
         else:
             route.continue_()
 
@@ -112,8 +112,8 @@ def test_a_page_left_in_mid_push_goes_on_with_the_same_push(visit, site):
     assert counted(site) == (2, 2)
 
 
-def test_two_tabs_and_another_device(visit, site):
-    """Both tabs finish games while a device pushes: every game is counted once."""
+def test_two_tabs_and_another_device_count_every_game_once(visit, site):
+    """Both tabs finish games while another device pushes."""
     ann = visit()
     ann.register()
     device = Game(site, login=True)
@@ -131,8 +131,8 @@ def test_two_tabs_and_another_device(visit, site):
     assert counted(site) == (12, 9)
 
 
-def test_a_win_while_signed_out_can_be_kept(visit, site):
-    """It waits; after registering the page asks, and then it is uploaded and counted once, with the games before it."""
+def test_win_without_an_account_can_be_kept_after_registering(visit, site):
+    """The page asks after registering, and then uploads the win. The win and the games before it count once."""
     guest = visit(reduced_motion="reduce")
     replay, moves = won_game(2)
     page = opened(guest, "/play?deal=42&draw=one")
@@ -160,7 +160,7 @@ def test_a_win_while_signed_out_can_be_kept(visit, site):
     assert counted(site) == (2, 1)
 
 
-def test_what_is_not_mine_goes(visit, site):
+def test_games_answered_with_not_mine_are_deleted(visit, site):
     guest = visit()
     page = opened(guest)
     page.evaluate(ENTER, [100, True])
@@ -173,8 +173,8 @@ def test_what_is_not_mine_goes(visit, site):
     assert counted(site) == (0, 0)
 
 
-def test_games_of_one_player_are_never_anothers(visit, site):
-    """Signing out asks while a push waits; when another player signs in here, the push stays with its player."""
+def test_games_of_one_player_never_count_for_another(visit, site):
+    """Signing out asks while a push waits. The push still belongs to its player after another player has signed in."""
     Game(site, "bob")
     ann = visit()
     ann.register()
@@ -218,8 +218,8 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
-    """Nothing is repeated before its time; a press on the button tries again."""
+def test_refused_push_is_reported_and_loses_no_game(visit, site, status):
+    """The page sends no request before its time, and the button tries again."""
     code, error, words = REFUSALS[status]
     ann = visit(reduced_motion="reduce")
     ann.register()
@@ -237,15 +237,15 @@ def test_a_refusal_is_said_and_loses_nothing(visit, site, status):
     assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked))
     assert len(asked) == 1 or status not in (400, 403)
     ann.context.unroute("**/api/replays")
-    if status in (400, 403):  # all others are tried again by themselves
+    if status in (400, 403):  # the page retries all others by itself
         until(page, "!document.querySelector('#outbox button').disabled")
         page.click("#outbox button")
     until(page, SETTLED)
     assert counted(site) == (1, 1)
 
 
-def test_signing_out_sends_first_and_leaves_nothing_to_see(visit, site):
-    """The next person at this browser gets another deal; the game in play is there when its player comes back."""
+def test_signing_out_pushes_first_and_hides_the_game(visit, site):
+    """The next player in this browser gets another deal. The first one finds the game after signing in again."""
     ann = visit()
     ann.register()
     page = opened(ann, "/play?deal=42&draw=one")
@@ -273,8 +273,8 @@ def test_signing_out_sends_first_and_leaves_nothing_to_see(visit, site):
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor"])
-def test_a_player_named_like_a_property_of_objects_loses_no_game(visit, site, name):
-    """Scripts have objects in which such names mean something before anything is stored."""
+def test_player_named_like_an_object_property_loses_no_game(visit, site, name):
+    """Such names already have a value in an empty JavaScript object, so the journal must not use them as plain keys."""
     player = visit()
     player.register(name)
     page = opened(player)
@@ -285,7 +285,7 @@ def test_a_player_named_like_a_property_of_objects_loses_no_game(visit, site, na
     assert (stats["games_played"], stats["games_won"]) == (1, 1)
 
 
-def test_a_deleted_account_takes_its_journal_along(visit, site):
+def test_deleting_an_account_deletes_its_journal(visit, site):
     ann = visit()
     ann.register()
     page = opened(ann)
@@ -296,8 +296,8 @@ def test_a_deleted_account_takes_its_journal_along(visit, site):
     until(page, "document.getElementById('me').textContent === 'Sign in'")
 
 
-def test_a_forged_win_is_refuted(visit, site):
-    """The page shows no tick for what the service hasn't confirmed."""
+def test_forged_win_is_refuted(visit, site):
+    """The page shows a tick only for a win that the service has verified."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(2)
@@ -313,7 +313,7 @@ def test_a_forged_win_is_refuted(visit, site):
 
 
 def base(**changes):
-    """A player's progress, as the server answers it."""
+    """Return a player's progress in the form of the server's answer."""
     stats = dict.fromkeys(
         ("games_played", "games_won", "games_lost", "win_streak_current", "win_streak_best", "avg_time_seconds",
          "lifetime_score", "best_single_score", "draw_one_wins", "draw_three_wins", "classic_best_score",
@@ -346,7 +346,7 @@ ROWS = [
     ([loss()], {"win_streak_current": 4, "win_streak_best": 4},
      {"games_played": 1, "games_won": 0, "games_lost": 1, "win_streak_current": 0, "win_streak_best": 4}),
     ([win(), loss(), win()], {}, {"games_played": 3, "games_lost": 1, "win_streak_current": 1, "win_streak_best": 1}),
-    # scores and times: better, and not
+    # scores and times: better ones, and others
     ([win(score=400)], {"best_single_score": 399, "classic_best_score": 401, "lifetime_score": 10},
      {"best_single_score": 400, "classic_best_score": 401, "lifetime_score": 410}),
     ([win(seconds=299)], {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 298},
@@ -356,7 +356,7 @@ ROWS = [
     ([win(seconds=100)], {"games_won": 2, "avg_time_seconds": 201}, {"avg_time_seconds": 167}),
     ([win(draw=1)], {}, {"draw_one_wins": 1, "draw_three_wins": 0}),
     ([win(draw=3)], {}, {"draw_one_wins": 0, "draw_three_wins": 1, "total_xp": 50 + 75}),
-    # experience: for speed up to 119 s, for no undo; the level
+    # experience: bonuses for speed up to 119 s and for no undo; the level
     ([win(seconds=300)], {}, {"total_xp": 50 + 0}),
     ([win(seconds=300, undone=False)], {}, {"total_xp": 75}),
     ([win(seconds=120)], {}, {"total_xp": 50 + 75}),
@@ -382,7 +382,7 @@ ROWS = [
     ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=195)], {},
      {"daily_challenge_streak": 0}),
     ([{**loss(), "day": DAY}], {}, {"daily_challenge_streak": 0}),
-    # the goals of the week, by the local date
+    # the goals of the week, which the local date decides
     ([win(seconds=299)], {}, {"weekly_goal_week_iso": "2026-W47", "total_xp": 125,
                               "weekly_goal_progress": {"weekly_5_wins": 1, "weekly_1_under_five": 1}}),
     ([win(seconds=179, undone=False, draw=3)], {"weekly_goal_week_iso": "2026-W46", "weekly_goal_progress": {"x": 4}},
@@ -401,8 +401,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_what_a_finished_game_changes(visitor):
-    """Each rule from both sides of its threshold; only known fields are pushed, for nobody in particular."""
+def test_finished_game_updates_the_progress(visitor):
+    """The rows test each rule on both sides of its threshold. The push has only known fields, and the nil user id."""
     page = visitor.open("/account")
     for games, before, after in ROWS:
         pushed = page.evaluate(WITH_GAMES, [base(**before), games])
@@ -413,8 +413,8 @@ def test_what_a_finished_game_changes(visitor):
         assert found["unlocked_card_backs"] == [0, 3]
 
 
-def test_a_newer_clients_fields_stay(visit, site):
-    """Those that this page doesn't know, in all parts of the payload; and the achievements."""
+def test_push_keeps_unknown_fields_of_newer_clients(visit, site):
+    """The page keeps unknown fields in all parts of the payload, and the achievements."""
     ann = visit()
     ann.register()
     device = Game(site, login=True)
@@ -444,8 +444,8 @@ def test_a_newer_clients_fields_stay(visit, site):
     assert merged["stats"]["fastest_win_seconds"] == 100
 
 
-def test_without_locks_nothing_is_counted_twice(visit, site):
-    """Over plain HTTP, with a lease instead."""
+def test_games_count_once_without_locks(visit, site):
+    """Browsers have no navigator.locks over plain HTTP, so the tabs use a lease."""
     ann = visit()
     ann.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
     ann.register()
@@ -459,8 +459,8 @@ def test_without_locks_nothing_is_counted_twice(visit, site):
     assert counted(site) == (3, 3)
 
 
-def test_edited_numbers_do_no_harm(visit, site):
-    """A foreign state and a full storage: what the service has stays, and games go on."""
+def test_edited_storage_keeps_the_progress_of_the_service(visit, site):
+    """A malformed journal or a full storage changes nothing on the service, and the player can keep playing."""
     ann = visit()
     ann.register()
     page = opened(ann)
@@ -488,8 +488,8 @@ def test_edited_numbers_do_no_harm(visit, site):
     assert counted(site) == (2, 2)
 
 
-def test_tabs_that_finish_games_at_once_lose_none(visit):
-    """Each of 60 games is in the journal, although each tab reads what the other one has just stored."""
+def test_two_tabs_lose_no_game_when_both_finish_games(visit):
+    """The journal has all 60 games, although each tab reads entries that the other tab has just stored."""
     visitor = visit()
     first = opened(visitor)
     visitor.page = second = visitor.context.new_page()
@@ -521,8 +521,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("refused", REFUSED)
-def test_a_browser_that_stores_no_journal_counts_all_the_same(visit, site, refused):
-    """As long as the page is open."""
+def test_games_count_in_a_browser_without_storage(visit, site, refused):
+    """The games count as long as the page stays open."""
     ann = visit()
     ann.register()
     ann.context.add_init_script(REFUSED[refused])

@@ -1,4 +1,4 @@
-"""The engine of the page to play and that of the service give the same answers, and agree on the same games."""
+"""Tests of the page's engine of the game: it gives the same answers as the service's engine."""
 
 import json
 import random
@@ -30,7 +30,7 @@ def decks_differ(page):
 
 
 def traces_differ(page):
-    """The traces of the game's own engine that come out differently in the page, which plays mode Classic alone."""
+    """Return the desktop game's traces whose result differs in the page, which plays only mode Classic."""
     differ = []
     for number, trace in enumerate(lines(f"traces_{RULESET}")):
         expected = [
@@ -38,7 +38,7 @@ def traces_differ(page):
             for tried, accepted, score, board in zip(
                 trace["inputs"], trace["accepted"], trace["scores"], trace["boards"], strict=True
             )
-            if trace["mode"] != "Challenge" or tried != "Undo"  # which Challenge refuses
+            if trace["mode"] != "Challenge" or tried != "Undo"  # mode Challenge refuses undos
         ]
         inputs = [tried for tried in trace["inputs"] if trace["mode"] != "Challenge" or tried != "Undo"]
         asked = {"seed": str(trace["seed"]), "draw": 3 if trace["draw_mode"] == "DrawThree" else 1, "inputs": inputs}
@@ -52,15 +52,15 @@ def traces_differ(page):
     return differ
 
 
-def test_the_vectors_come_out(visitor):
-    """Each deck, and of each trace every attempt, score and board, and its end."""
+def test_page_engine_reproduces_the_vectors(visitor):
+    """The engine reproduces each deck, and every attempt, score, board and end of each trace."""
     page = visitor.open("/account")
     assert decks_differ(page) == []
     assert traces_differ(page) == []
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_a_wrong_engine_is_found_out(visitor, mutation):
+def test_vectors_detect_a_wrong_engine(visitor, mutation):
     """Each of three small mistakes makes the vectors differ."""
     right, wrong = MUTATIONS[mutation]
 
@@ -75,13 +75,13 @@ def test_a_wrong_engine_is_found_out(visitor, mutation):
 
 
 def random_move(chance):
-    """Any move, nearly always illegal."""
+    """Return a random move, which is nearly always illegal."""
     piles = (*FOUNDATIONS, *COLUMNS, STOCK, WASTE)
     return Move(chance.choice(piles), chance.choice(piles), chance.randint(0, 4))
 
 
 def legal_move(chance, board, draw):
-    """A legal move; a click on the stock if there is no other."""
+    """Return a legal move, or a click on the stock if it is the only one."""
     runs = [
         (pile, size)
         for pile in (*FOUNDATIONS, *COLUMNS, WASTE)
@@ -93,7 +93,7 @@ def legal_move(chance, board, draw):
 
 
 def random_game(chance, seed, attempts):
-    """What to try in a game, and how the engine of the service answers each of it."""
+    """Return random attempts at moves in a game, and the answer of the service's engine to each."""
     draw = chance.choice((1, 3))
     game = Game(deal(seed), MAY_19, draw=draw)
     inputs, answers = [], []
@@ -110,8 +110,8 @@ def random_game(chance, seed, attempts):
     return {"seed": str(seed), "draw": draw, "inputs": inputs}, answers
 
 
-def test_random_games_come_out(visitor):
-    """200 games of 300 attempts, more than half of them refused, undone ones among them; seeds of all sizes."""
+def test_page_engine_agrees_on_random_games(visitor):
+    """The 200 games have seeds of all sizes and 300 attempts each, with undos. Most attempts are refused."""
     page = visitor.open("/account")
     chance = random.Random(28)
     seeds = [*EDGES, *(chance.getrandbits(chance.choice((10, 53, 64))) for _ in range(195))]
@@ -126,8 +126,8 @@ def test_random_games_come_out(visitor):
 
 
 @pytest.mark.parametrize("undo", [False, True])
-def test_uploads_are_verified_literally(visitor, undo):
-    """Won games as the page uploads them: the same score, the undos where they were; also after a reload."""
+def test_uploads_of_the_page_are_verified_literally(visitor, undo):
+    """The verdict has the same score, and the undos at their places, with and without a reload before the upload."""
     page = visitor.open("/account")
     for win in wins(RULESET, undo=undo):
         replay, inputs = win["replay"], win["truth"]["inputs"]
@@ -146,7 +146,7 @@ def test_uploads_are_verified_literally(visitor, undo):
 
 
 def boards_of(chance, seed, draw, moves):
-    """The boards of a game whose player moves whole runs and cards of the waste wherever they fit, else the stock."""
+    """The boards of a game in which the player moves runs and waste cards where they fit, or else turns the stock."""
     game = Game(deal(seed), MAY_19, draw=draw)
     for _ in range(moves):
         yield game.board
@@ -160,17 +160,17 @@ def boards_of(chance, seed, draw, moves):
             return
 
 
-SEARCHED = 400  # positions; the page gives a search up after somewhat more
+SEARCHED = 400  # positions; the page's own limit is somewhat higher
 
 
 def value(board):
-    """How good a board is: cards that are hidden or in the stock, then cards at home."""
+    """Rate a board by its cards that are hidden or in the stock, then by its cards on foundations."""
     hidden = sum(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
     return -hidden - len(board[STOCK]) - len(board[WASTE]), sum(len(board[pile]) for pile in FOUNDATIONS)
 
 
 def goes_on(board, draw):
-    """A plain search: whether any moves make the board better; None if there are too many boards to look at."""
+    """Return whether any moves improve the board, by a plain search. None if the search has too many boards."""
     clicked, at = [], board
     while at not in clicked and (at[STOCK] or at[WASTE]):
         clicked.append(at)
@@ -196,8 +196,8 @@ def goes_on(board, draw):
     return False
 
 
-def test_a_game_is_stuck_when_no_moves_lead_on(visitor):
-    """The page says so exactly where a plain search finds no moves that turn up, play or send home another card."""
+def test_game_is_stuck_when_no_moves_improve_it(visitor):
+    """The page reports a stuck game exactly where a plain search can't turn up or play another card."""
     page = visitor.open("/account")
     chance = random.Random(5)
     asked = [
@@ -214,10 +214,10 @@ def test_a_game_is_stuck_when_no_moves_lead_on(visitor):
     assert sum(true for _, true in pairs) >= 3
 
 
-def test_hints_lead_to_a_win_or_to_the_end(visitor):
-    """Followed one by one, they never go in a circle; neither does any hint of a player who strays."""
+def test_hints_lead_to_the_end_of_a_game(visitor):
+    """The hints never form a circle, even if the player sometimes makes another move."""
     page = visitor.open("/account")
-    circled = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # once two hints followed each other for ever
+    circled = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # two hints of this game once alternated without end
     followed = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(30) for draw in (1, 3)]
     strayed = [{"seed": str(seed), "draw": draw, "stray": 40} for seed in range(1, 16) for draw in (1, 3)]
     first, *ends = answered(page, HINTED, [circled, *followed, *strayed])
@@ -227,8 +227,8 @@ def test_hints_lead_to_a_win_or_to_the_end(visitor):
     assert [each["repeats"] for each in ends if each["repeats"]] == []
 
 
-def test_finishing_always_succeeds(visitor):
-    """It is offered exactly where no card is hidden and stock and waste are empty, and its moves lead to the win."""
+def test_finish_button_always_leads_to_the_win(visitor):
+    """The page offers to finish exactly when no card is hidden and stock and waste are empty."""
     page = visitor.open("/account")
     offered = 0
     for win in wins(RULESET, undo=False):

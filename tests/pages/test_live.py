@@ -1,4 +1,4 @@
-"""Pages hear of what happens: one stream a browser, and without one they ask now and then."""
+"""Tests of live events on pages: a browser opens one stream, and its pages poll without one."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ HIDE = """hidden => {
 
 @pytest.fixture
 def ann(visit):
-    """A player who is signed in, and the streams that her browser has opened."""
+    """A signed-in player, with a list of the streams that her browser has opened."""
     ann = visit()
     ann.register()
     ann.streams = []
@@ -37,7 +37,7 @@ def ann(visit):
 
 @contextlib.contextmanager
 def no_checks(running):
-    """Checkers stand still meanwhile."""
+    """Stop the checkers for the duration of the block."""
     stopped = checkers(running.pid)
     assert stopped
     for pid in stopped:
@@ -50,18 +50,18 @@ def no_checks(running):
 
 
 def administrate(running, *words):
-    """Run a command of the operator's beside the service."""
+    """Run a command of the operator while the service runs."""
     command = [BIN / "solisync", *words, "--yes"]
     subprocess.run(command, env=clean_environment(**environment(running.dsn)), check=True, capture_output=True)
 
 
 def listening(page):
-    """Wait until a page has a stream, its own or another tab's."""
+    """Wait until a page receives events, from its own stream or another tab's."""
     until(page, LISTENS, PATIENCE)
 
 
-def test_a_verdict_appears_when_it_is_made(ann, running):
-    """On the page of the replay, where it is said too, and in one's own games; nobody has to ask."""
+def test_verdict_appears_without_a_reload(ann, running):
+    """The page of the replay shows and announces the verdict, and the account's list of games shows it."""
     player = Game(ann.site, login=True)
     asked = []
     with no_checks(running):
@@ -79,8 +79,8 @@ def test_a_verdict_appears_when_it_is_made(ann, running):
     assert len(asked) <= 2
 
 
-def test_one_stream_is_enough_for_all_tabs(ann):
-    """The last tab that is left reads it; events reach those that don't."""
+def test_tabs_share_one_stream(ann):
+    """One tab reads the stream and passes events on to the others. Another tab takes over when it closes."""
     ann.open("/account")
     listening(ann.page)
     tabs = [ann.context.new_page() for _ in range(2)]
@@ -100,8 +100,8 @@ def test_one_stream_is_enough_for_all_tabs(ann):
     assert len(ann.streams) == 2
 
 
-def test_boards_move_when_a_game_counts(ann):
-    """The focus stays on the row that had it, and a change is said once."""
+def test_leaderboard_updates_when_a_game_counts(ann):
+    """The focus stays on its row, and the page announces a change once."""
     bob = Game(ann.site, "bob")
     bob.seen_as("Bob")
     first = bob.upload(game())
@@ -123,8 +123,8 @@ def test_boards_move_when_a_game_counts(ann):
     assert page.evaluate(SAID) == ""
 
 
-def test_the_days_board_moves(ann, running):
-    """And so does what it says of how many have won."""
+def test_daily_board_updates_when_a_game_counts(ann, running):
+    """The number of players who have won is updated too."""
     page = ann.open("/daily")
     assert page.inner_text("#won").startswith("No player")
     listening(page)
@@ -136,8 +136,8 @@ def test_the_days_board_moves(ann, running):
     assert page.inner_text("#won").startswith("1 player on the leaderboard won it.")
 
 
-def test_sessions_follow(ann):
-    """A push from another device shows that device."""
+def test_list_of_devices_updates_after_a_push(ann):
+    """The list shows the other device that has pushed."""
     page = ann.open("/account")
     listening(page)
     assert page.locator("#devices tbody tr").count() == 1
@@ -145,8 +145,8 @@ def test_sessions_follow(ann):
     until(page, "document.querySelectorAll('#devices tbody tr').length === 2", PATIENCE)
 
 
-def test_a_suspended_player_is_told(ann, running):
-    """In all tabs, in the operator's words."""
+def test_suspension_appears_in_all_tabs(ann, running):
+    """The tabs show the operator's message."""
     page = ann.open("/account")
     other = ann.context.new_page()
     other.goto("/")
@@ -157,8 +157,8 @@ def test_a_suspended_player_is_told(ann, running):
         until(tab, "document.getElementById('over')?.innerText.includes('Take a break.')", PATIENCE)
 
 
-def test_who_is_signed_out_elsewhere_is_told(ann):
-    """Not after one's own signing out."""
+def test_signing_out_elsewhere_is_announced(ann):
+    """A player who signs out in this browser sees no such message."""
     page = ann.open("/account")
     listening(page)
     page.click("#sign-out")
@@ -173,7 +173,7 @@ def test_who_is_signed_out_elsewhere_is_told(ann):
     assert page.is_visible("#out")
 
 
-def test_who_is_deleted_elsewhere_is_told(ann):
+def test_deletion_elsewhere_is_announced(ann):
     page = ann.open("/account")
     listening(page)
     Game(ann.site, login=True).call("DELETE", "/api/account")
@@ -182,8 +182,7 @@ def test_who_is_deleted_elsewhere_is_told(ann):
 
 
 @pytest.mark.parametrize("status", [404, 503])
-def test_without_a_stream_pages_ask(ann, running, status):
-    """As before there were events."""
+def test_pages_poll_when_the_stream_is_refused(ann, running, status):
     ann.context.route(STREAM, lambda route: route.fulfill(status=status, headers={"Retry-After": "30"}, body="{}"))
     player = Game(ann.site, login=True)
     with no_checks(running):
@@ -192,8 +191,8 @@ def test_without_a_stream_pages_ask(ann, running, status):
     page.wait_for_selector(VERIFIED, timeout=PATIENCE * 1000)
 
 
-def test_a_hidden_tab_listens_for_five_minutes(ann):
-    """And opens a stream again as soon as it is seen."""
+def test_hidden_tab_closes_its_stream_after_five_minutes(ann):
+    """The tab opens a stream again when it becomes visible."""
     ann.page.clock.install()
     page = ann.open("/account")
     listening(page)

@@ -1,4 +1,4 @@
-"""A game is played on /play by any means, kept over reloads, and proved by its upload."""
+"""Tests of /play: a game is played by any means, survives reloads, and is verified after its upload."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.pages.visitor import Game, until
 
 
 def uploaded(page):
-    """The id of the replay of the game that was won, when it has been uploaded."""
+    """Wait for the upload of the won game, and return the id of its replay."""
     return until_journals(page, f"Object.values({JOURNALS}.uploaded)[0]")
 
 
@@ -24,7 +24,7 @@ def said(page):
 
 
 def check_upload(site, page, replay):
-    """It is verified without undos, on the deal's board, and has the moves that were played."""
+    """Check that the upload is verified without undos, is on the deal's board, and has the played moves."""
     ann = Game(site, login=True)
     replay_id = uploaded(page)
     until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
@@ -36,8 +36,8 @@ def check_upload(site, page, replay):
     until(page, "document.getElementById('result').textContent.includes('Place 1 on the board of this deal')")
 
 
-def test_a_win_by_dragging(visit, site):
-    """Uploaded, verified, ranked; the heading has the focus, and the page says how the game ended."""
+def test_win_by_dragging_is_verified_and_ranked(visit, site):
+    """The heading has the focus after the win, and the page announces how the game ended."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     Game(site, login=True).seen_as("Ann")
@@ -51,12 +51,12 @@ def test_a_win_by_dragging(visit, site):
     check_upload(site, page, replay)
 
 
-def test_a_win_by_tapping_on_a_phone(visit, site):
-    """With a finger: a tap selects, the next one moves."""
+def test_win_by_tapping_on_a_phone(visit, site):
+    """The first tap of a finger selects a card, and the second tap moves it."""
     ann = visit(width=390, has_touch=True, is_mobile=True, reduced_motion="reduce")
     ann.register()
     Game(site, login=True).seen_as("Ann")
-    replay, moves = won_game(2)  # the one with the fewest taps on the stock, which take the longest
+    replay, moves = won_game(2)  # this game has the fewest taps on the stock, which are slow
     page = opened(ann, address(replay))
     page.uncheck("[name=tap]")
     page.evaluate("scrollTo(0, 0)")
@@ -66,8 +66,8 @@ def test_a_win_by_tapping_on_a_phone(visit, site):
     check_upload(site, page, replay)
 
 
-def test_a_win_by_keyboard(visit, site):
-    """Focus goes with the moved card, and the live region says each move and its points."""
+def test_win_by_keyboard(visit, site):
+    """The focus follows the moved card, and the live region announces each move and its points."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     Game(site, login=True).seen_as("Ann")
@@ -94,7 +94,7 @@ def test_a_win_by_keyboard(visit, site):
     check_upload(site, page, replay)
 
 
-def test_what_fits_nowhere_says_so(visitor):
+def test_card_that_fits_nowhere_is_announced(visitor):
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
     page.mouse.click(*hand.centre("t0"))
@@ -110,8 +110,8 @@ def test_what_fits_nowhere_says_so(visitor):
 
 
 @pytest.mark.parametrize("end", ["Escape", "resize", "hidden", "outside"])
-def test_a_drag_can_be_given_up(visitor, end):
-    """The cards go back, and the next drag works."""
+def test_drag_can_be_cancelled(visitor, end):
+    """The cards return to their pile, and the next drag works."""
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
     home = hand.centre("t1")
@@ -137,8 +137,8 @@ def test_a_drag_can_be_given_up(visitor, end):
     assert page.inner_text("#moves") == "1 move"
 
 
-def test_undo_costs_and_counts(visit, site):
-    """Undos at several depths are in the upload where they were, with the score that was shown."""
+def test_undos_cost_points_and_are_uploaded(visit, site):
+    """The upload has the undos of several depths at their places, and the score that the page showed."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(3)
@@ -166,8 +166,8 @@ def test_undo_costs_and_counts(visit, site):
     assert [step["input"] for step in steps].count("undo") == 5
 
 
-def test_reloads_keep_the_game(visit):
-    """In mid-game and in mid-drag, by reload, by leaving and coming back, by closing the tab: to the move."""
+def test_game_survives_reloads(visit):
+    """Every move survives a reload, a visit to another page and a closed tab, during a game and during a drag."""
     visitor = visit()
     replay, moves = won_game(1)
     page = opened(visitor, address(replay))
@@ -226,8 +226,8 @@ def test_reloads_keep_the_game(visit):
         {"board": {"f0": [0, 1, 2]}, "score": 745},
     ],
 )
-def test_edited_storage_does_no_harm(visit, change):
-    """A game that can't have been is not taken up; a stored board or score is never looked at."""
+def test_edited_storage_is_not_trusted(visit, change):
+    """The page discards an impossible game, and ignores a stored board or score."""
     visitor = visit()
     replay, moves = won_game(0)
     page = opened(visitor, "/play?deal=1&draw=one")
@@ -244,7 +244,7 @@ def test_edited_storage_does_no_harm(visit, change):
     assert page.inner_text("#points") != "745 points"
 
 
-def test_storage_that_is_no_json_does_no_harm(visitor):
+def test_storage_without_valid_json_is_ignored(visitor):
     page = opened(visitor)
     page.goto("/replays")
     page.evaluate("() => { for (const key of ['game', 'play']) localStorage.setItem(`solisync.${key}`, '{') }")
@@ -266,8 +266,8 @@ LINKS = {
 
 
 @pytest.mark.parametrize("query", LINKS)
-def test_links_to_deals(visitor, query):
-    """The deal of the address is dealt; one that there is not is named, and another one dealt."""
+def test_link_to_a_deal_deals_it(visitor, query):
+    """The page names a deal in the address that doesn't exist, and deals another one."""
     page = opened(visitor, f"/play{query}")
     if LINKS[query]:
         seed, draw = LINKS[query]
@@ -283,8 +283,8 @@ def test_links_to_deals(visitor, query):
         assert re.search(r"deal=\d+&draw=one$", page.url)
 
 
-def test_the_deal_of_the_day(visitor, site):
-    """Is dealt with its goal; the game stays that day's when the next one has begun."""
+def test_deal_of_the_day_shows_its_goal(visitor, site):
+    """The game still belongs to its day after the next day has begun."""
     today = Game(site).call("GET", "/api/daily-challenge")
     page = opened(visitor, "/play?daily&draw=three")
     assert kept(page)["deal"] == str(today["seed"])
@@ -296,8 +296,8 @@ def test_the_deal_of_the_day(visitor, site):
     assert kept(page)["day"]["date"] == today["date"]
 
 
-def test_a_link_asks_before_a_game_is_left(visitor):
-    """Leaving a game with moves asks; staying keeps it."""
+def test_link_to_a_deal_asks_before_it_replaces_a_game(visitor):
+    """The page asks only if the game has moves, and keeps the game if the player stays."""
     page = opened(visitor, "/play?deal=42&draw=one")
     Hand(page).stock()
     page.goto("/play?deal=43&draw=one")
@@ -312,10 +312,10 @@ def test_a_link_asks_before_a_game_is_left(visitor):
     until(page, "document.getElementById('moves').textContent === '0 moves'")
 
 
-def test_new_deals_ask_too_and_count_as_lost(visitor):
+def test_new_deal_asks_and_counts_the_game_as_lost(visitor):
     page = opened(visitor, "/play?deal=42&draw=one")
     page.click("#again")
-    assert not page.is_visible("#leave")  # nothing has been moved
+    assert not page.is_visible("#leave")  # the game has no moves
     Hand(page).stock()
     page.click("#again")
     page.keyboard.press("Escape")
@@ -328,13 +328,13 @@ def test_new_deals_ask_too_and_count_as_lost(visitor):
     assert journal["wins"] == []
 
 
-def test_the_clock(visit):
-    """It starts with the first move, stands while a dialog is open or the page hidden, and ignores a long sleep."""
+def test_clock_runs_only_while_the_player_can_play(visit):
+    """The first move starts the clock. It stops while a dialog is open or the page is hidden, and ignores a long sleep."""
     visitor = visit()
     page = opened(visitor, "/play?deal=42&draw=one")
     page.clock.install(time=0)
     opened(visitor)
-    page.clock.pause_at(3600)  # from here on, time passes as the test says
+    page.clock.pause_at(3600)  # from here on, the test moves the time
 
     def passed(seconds):
         before = kept(page)["ms"]
@@ -353,13 +353,13 @@ def test_the_clock(visit):
     assert passed(3) <= 1
     page.evaluate("delete document.hidden")
     before = kept(page)["ms"]
-    page.clock.fast_forward(86_400_000)  # asleep for a day
+    page.clock.fast_forward(86_400_000)  # the computer sleeps for a day
     page.clock.run_for(1000)
     assert kept(page)["ms"] - before < 5_000
 
 
-def test_finishing_and_winning(visit):
-    """The button is there when the rest is sure; what it plays scores as by hand."""
+def test_finish_button_wins_and_scores_like_play_by_hand(visit):
+    """The button appears when the win is certain."""
     visitor = visit()
     replay, moves = won_game(0)
     page = opened(visitor)
@@ -381,8 +381,8 @@ def test_finishing_and_winning(visit):
     assert page.is_disabled("#undo")
 
 
-def test_hints(visitor):
-    """Each press shows the next one, and the cards of a hint can be moved so."""
+def test_hints_show_one_move_after_another(visitor):
+    """Each press shows the next hint, and the player can make its move."""
     page = opened(visitor, "/play?deal=42&draw=one")
     page.click("#hint")
     assert said(page) == "Hint: ace of diamonds to foundation 1"
@@ -395,8 +395,8 @@ def test_hints(visitor):
     assert page.locator("#board .hint").count() == 0
 
 
-def test_settings_stay(visit):
-    """Draw, taps, four colours, large print, left-handed; the stock is then at the right."""
+def test_settings_survive_a_reload(visit):
+    """The settings are draw mode, taps, four colours, large print and left-handed, with the stock at the right."""
     visitor = visit()
     page = opened(visitor, "/play?deal=42")
     for name in ("four", "large", "left"):
@@ -417,8 +417,8 @@ def test_settings_stay(visit):
     )
 
 
-def test_two_tabs(visit):
-    """One of them plays; the other one can take over, with the game as it is."""
+def test_second_tab_can_take_over_the_game(visit):
+    """Only one tab plays. The other tab can take over the game in its current state."""
     visitor = visit()
     first = opened(visitor, "/play?deal=42&draw=one")
     Hand(first).stock()
@@ -435,8 +435,8 @@ def test_two_tabs(visit):
     until(first, "document.getElementById('moves').textContent === '2 moves'")
 
 
-def test_two_tabs_without_locks(visit):
-    """Over plain HTTP they ask one another."""
+def test_second_tab_can_take_over_without_locks(visit):
+    """Browsers have no navigator.locks over plain HTTP, so the tabs send each other messages."""
     visitor = visit()
     visitor.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
     opened(visitor, "/play?deal=42&draw=one")
@@ -449,8 +449,8 @@ def test_two_tabs_without_locks(visit):
     until(second, "!document.getElementById('board').inert")
 
 
-def test_a_loaded_page_plays_without_a_network(visit, site):
-    """A whole game; its win is kept, and sent when the network is back."""
+def test_loaded_page_plays_without_a_network(visit, site):
+    """The page plays a game to its end, stores the win, and uploads it when the network is back."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(0)
@@ -466,7 +466,7 @@ def test_a_loaded_page_plays_without_a_network(visit, site):
     until(page, "document.getElementById('outbox').textContent.includes('Not connected: 1 win waits to be sent')")
     kept_here = "It is saved in this browser, and will be uploaded when the connection is back."
     assert page.inner_text("#result").startswith(kept_here)
-    page.click("#won-next button.main")  # the next game, without a network
+    page.click("#won-next button.main")  # the next game also starts without a network
     until(page, "document.getElementById('moves').textContent === '0 moves'")
     ann.context.set_offline(False)
     replay_id = uploaded(page)
@@ -474,8 +474,8 @@ def test_a_loaded_page_plays_without_a_network(visit, site):
     until(page, "!document.getElementById('waiting').textContent")
 
 
-def test_a_right_click_goes_home(visitor):
-    """To a foundation, or nowhere; the menu of the browser stays away."""
+def test_right_click_moves_to_a_foundation(visitor):
+    """The card moves to a foundation or stays, and the browser's menu doesn't open."""
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
     page.uncheck("[name=tap]")
@@ -487,7 +487,7 @@ def test_a_right_click_goes_home(visitor):
 
 @pytest.mark.parametrize(("width", "height"), [(844, 390), (667, 375), (390, 844), (1280, 800)])
 def test_board_and_buttons_fit_into_the_window(visit, width, height):
-    """The whole board and the buttons of the game are in the window, beside each other on a phone on its side."""
+    """The board and the buttons are side by side on a phone that is held sideways."""
     visitor = visit(has_touch=True)
     visitor.page.set_viewport_size({"width": width, "height": height})
     page = opened(visitor, "/play?deal=42&draw=one")
@@ -500,8 +500,8 @@ def test_board_and_buttons_fit_into_the_window(visit, width, height):
 
 
 @pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])
-def test_nothing_is_wider_than_320_pixels(visit, options):
-    """Which is also a wide screen at 400 %; in forced colours what is selected is marked, and without motion too."""
+def test_page_to_play_fits_into_320_pixels(visit, options):
+    """A width of 320 pixels is also a wide screen at 400 %. A selected card is marked in forced colours too."""
     page = opened(visit(width=320, **options), "/play?deal=42&draw=three")
     page.check("[name=large]")
     page.uncheck("[name=tap]")

@@ -1,4 +1,4 @@
-"""What is rare at a game to play: crashes, taps in mid-flight, late wins, refusals of each call."""
+"""Tests of rare events on /play: crashes, taps on moving cards, late wins, and a refusal of each call."""
 
 import contextlib
 import json
@@ -27,8 +27,8 @@ WAITS = "document.getElementById('waiting').textContent"
 RESULT = "document.getElementById('result').textContent"
 
 
-def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
-    """Without `undo_places`, and with a malformed or a false list, the verdict is that of a desktop game's upload."""
+def test_undos_are_found_without_a_valid_list_of_places(visitor, site):
+    """The verdict on a missing, malformed or false `undo_places` equals the verdict on a desktop game's upload."""
     page = visitor.open("/account")
     ann = Game(site)
     (win,) = [win for win in wins("2026-05-19", undo=True) if win["replay"]["mode"] == "Classic"][:1]
@@ -48,14 +48,14 @@ def test_undos_are_found_without_a_right_list_of_their_places(visitor, site):
     assert found == {("verified", replay["final_score"], told.undos)}
 
 
-def test_a_killed_tab_loses_nothing(visit):
-    """Its process dies in mid-drag; the next tab shows the game, to the move, and plays on."""
+def test_killed_tab_loses_no_move(visit):
+    """The tab's process dies during a drag. The next tab shows the game with every move, and the player continues."""
     from playwright.sync_api import Error
 
     visitor = visit()
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
-    for _ in range(3):  # while the card before still flies
+    for _ in range(3):  # each click while the previous card is still moving
         hand.stock()
     page.mouse.move(*hand.centre("t1"))
     page.mouse.down()
@@ -74,8 +74,8 @@ def test_a_killed_tab_loses_nothing(visit):
     until(page, "document.getElementById('moves').textContent === '4 moves'")
 
 
-def test_a_rotation_in_mid_drag_puts_the_cards_back(visit):
-    """The screen of a phone is turned; the next drag works."""
+def test_rotation_during_a_drag_returns_the_cards(visit):
+    """The next drag works after the phone has been turned."""
     visitor = visit(width=390)
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
@@ -95,8 +95,8 @@ def test_a_rotation_in_mid_drag_puts_the_cards_back(visit):
 DAY = {"date": "2026-01-02", "description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480}
 
 
-def test_a_late_win_of_a_day_says_so(visit, site):
-    """Offline, that the board waits 36 hours; later, that it was too late. The goal of that day counts all the same."""
+def test_late_win_of_the_day_is_explained(visit, site):
+    """The page shows the limit of 36 hours while offline, and later that the win was late. The day's goal still counts."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     Game(site, login=True).seen_as("Ann")
@@ -114,8 +114,7 @@ def test_a_late_win_of_a_day_says_so(visit, site):
     assert progress["daily_challenge_history"] == [DAY["date"]]
 
 
-def test_the_days_board_is_told_of_at_once(visit, site, running):
-    """By the live events of the service."""
+def test_win_on_the_daily_board_is_announced_by_an_event(visit, site, running):
     ann = visit()
     ann.register()
     page = opened(ann, "/play?daily")
@@ -148,8 +147,8 @@ def refuse(answer, asked, route):
 
 
 @pytest.mark.parametrize("call", ["pull", "push"])
-def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
-    """Each refusal of a pull and of a push: the game waits here, is not sent before its time, and is counted once."""
+def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
+    """The game waits in the browser after a refusal of a pull or push, is sent no earlier than allowed, and counts once."""
     ann = visit()
     ann.register()
     page = ann.page
@@ -157,7 +156,7 @@ def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
         asked = []
         page = opened(ann)
         ann.settle()
-        if call == "pull":  # which is once a load
+        if call == "pull":  # a page pulls once per load
             page.goto("/replays")
         ann.context.route(f"**/api/sync/{call}", partial(refuse, refusal(status), asked))
         if call == "pull":
@@ -165,10 +164,10 @@ def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
         page.evaluate(FINISH)
         until(page, f"{WAITS}.includes('1 game waits to be sent')")
         assert words in page.inner_text("#waiting"), status
-        assert len(asked) == (2 if status == 401 else 1)  # the second one with a new token
+        assert len(asked) == (2 if status == 401 else 1)  # the second request has a new token
         ann.context.unroute(f"**/api/sync/{call}")
         page.goto("/replays")
-        page = opened(ann)  # a new page tries again
+        page = opened(ann)  # a new page retries
         until(page, f"(async () => !{JOURNALS}.of.ann.games.length)()")
         stats = Game(site, login=True).call("GET", "/api/sync/pull")["merged"]["stats"]
         assert (stats["games_played"], stats["games_won"]) == (number, number), status
@@ -176,8 +175,8 @@ def test_a_refused_call_is_said_and_loses_nothing(visit, site, call):
 
 
 @pytest.mark.parametrize("call", ["sync/pull", "sync/push", "replays"])
-def test_a_deleted_account_is_noticed_at_each_call(visit, call):
-    """Whichever of them is told first, nothing of the account stays here, and nothing is asked again."""
+def test_deleted_account_is_noticed_at_each_call(visit, call):
+    """The browser deletes all data of the account after the first refused call, and sends no further request."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     asked = []
@@ -196,8 +195,8 @@ def test_a_deleted_account_is_noticed_at_each_call(visit, call):
 
 
 @pytest.mark.parametrize("way", ["shared", "copied", "shown"])
-def test_a_win_can_be_shared(visit, site, way):
-    """By what the device has for that, by the clipboard, or as a link to copy by hand."""
+def test_win_can_be_shared(visit, site, way):
+    """The page uses the device's share dialog, the clipboard, or a link to copy by hand."""
     ann = visit(reduced_motion="reduce")
     ann.context.add_init_script(f"""
       window.shared = [];
@@ -220,8 +219,8 @@ def test_a_win_can_be_shared(visit, site, way):
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
-    """There is another deal to play meanwhile, and the day's at the next attempt."""
+def test_refused_deal_of_the_day_is_reported(visitor, site, status):
+    """The page deals another game, and the deal of the day at the next attempt."""
     asked = []
     visitor.context.route("**/api/daily-challenge", partial(refuse, refusal(status, 1), asked))
     page = opened(visitor, "/play?daily")
@@ -230,7 +229,7 @@ def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
     assert kept(page)["day"] is None
     assert len(asked) == 1
     visitor.context.unroute("**/api/daily-challenge")
-    if status != 401:  # which asks to sign in
+    if status != 401:  # 401 asks the player to sign in
         until(page, "!document.querySelector('#notice button').disabled")
         page.click("#notice button")
         page.wait_for_selector("#goal:not([hidden])")
@@ -238,8 +237,8 @@ def test_a_refused_deal_of_the_day_is_said(visitor, site, status):
 
 
 @pytest.mark.parametrize("status", [429, 503, 404])
-def test_a_refused_verdict_is_said(visit, status):
-    """It is asked for again, not before its time, or not at all when the replay is gone."""
+def test_refused_verdict_is_reported(visit, status):
+    """The page retries no earlier than allowed, and never if the replay no longer exists."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     asked = []
@@ -260,8 +259,8 @@ def test_a_refused_verdict_is_said(visit, status):
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_refused_boards_are_said(visit, status):
-    """The win is verified all the same."""
+def test_refused_boards_are_reported(visit, status):
+    """The page still shows the win as verified."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     ann.context.route("**/api/boards/**", partial(refuse, refusal(status), []))
@@ -273,8 +272,8 @@ def test_refused_boards_are_said(visit, status):
     until(page, "document.getElementById('day-board').textContent === 'The winners couldn’t be loaded.'")
 
 
-def test_a_win_waits_for_the_player_whose_session_has_ended(visit, site):
-    """It says for whom, and is uploaded once that player has signed in again."""
+def test_win_waits_until_its_player_signs_in_again(visit, site):
+    """The page names the player while the win waits, and uploads it after that player has signed in."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(2)
@@ -293,8 +292,8 @@ def test_a_win_waits_for_the_player_whose_session_has_ended(visit, site):
     assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
 
 
-def test_a_link_to_another_deal_leaves_a_win(visitor):
-    """The win is entered, even if the page was left before that; the other deal is there to be played."""
+def test_link_to_another_deal_keeps_a_win(visitor):
+    """The win is counted even if the player leaves the page first, and the other deal is ready to play."""
     keep(visitor.page, *won_game(2))
     page = opened(visitor, "/play?deal=42&draw=one")
     until_journals(page, f"{JOURNALS}.of['']?.wins.length === 1")

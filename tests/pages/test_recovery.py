@@ -1,4 +1,4 @@
-"""Lost passwords on pages: recovery codes made, saved, printed and used, and reset links."""
+"""Tests of lost passwords on pages: recovery codes are made, saved, printed and used, and reset links are used."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ CODE = r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3}"
 
 
 def make_codes(visitor):
-    """Make recovery codes on the page; the codes that it shows."""
+    """Make recovery codes on the page, and return the codes that it shows."""
     visitor.page.fill("#codes-password", PASSWORD)
     visitor.page.click("#codes-form button")
     visitor.page.wait_for_selector(".codes li")
@@ -24,7 +24,7 @@ def make_codes(visitor):
 
 
 def told(text):
-    """That the page says so about the codes that are left."""
+    """Return an expression that is true when the page says this about the remaining codes."""
     return f"document.getElementById('codes-left')?.textContent.includes({text!r})"
 
 
@@ -45,7 +45,7 @@ def ann(visit):
 
 
 def test_codes_are_shown_once_to_save_and_to_print(ann):
-    """The file has the codes, whose they are and when they were made; on paper there is nothing else."""
+    """The file has the codes, the player's name and the time they were made. The printed page has only these."""
     until(ann.page, told("You have no codes"))
     codes = make_codes(ann)
     assert len(codes) == 8
@@ -66,8 +66,8 @@ def test_codes_are_shown_once_to_save_and_to_print(ann):
     assert not ann.page.locator(".codes").count()
 
 
-def test_a_code_lets_a_player_in_who_has_forgotten_the_password(ann, visit):
-    """On another device: a new password, signed in there, and signed out elsewhere; a wrong code says so."""
+def test_recovery_code_sets_a_new_password(ann, visit):
+    """The code works on another device: it signs in there and ends other sessions. A wrong code is reported."""
     code = make_codes(ann)[2]
     other = visit(width=390)
     recover(other.page, "ann", "0000-0000-0000-0000")
@@ -82,8 +82,8 @@ def test_a_code_lets_a_player_in_who_has_forgotten_the_password(ann, visit):
     again.sign_in(password=NEW)
 
 
-def test_a_link_sets_a_password_once(ann, running, visit):
-    """It leads to the account, and no way back to the link; the second time it says that it has been used."""
+def test_reset_link_sets_a_password_once(ann, running, visit):
+    """The link leads to the account and leaves no token in the browser. A second use is reported."""
     token = new_reset_token()
     put = "INSERT INTO reset_tokens SELECT id, %s, now() + interval '1 hour' FROM users"
     run_sql(running.dsn, put, (digest(token),))
@@ -102,8 +102,8 @@ def test_a_link_sets_a_password_once(ann, running, visit):
     assert token not in running.log
 
 
-def test_half_a_link_says_so(visitor):
-    """Without what follows # there is nothing to try."""
+def test_reset_link_without_its_token_is_reported(visitor):
+    """The page hides its form while the address has no text after #."""
     visitor.open("/reset")
     assert visitor.page.is_visible("#incomplete")
     assert visitor.page.is_hidden("#reset-form")
@@ -115,8 +115,8 @@ def test_half_a_link_says_so(visitor):
 @pytest.mark.parametrize(
     ("address", "opening", "form"), [("/reset#x", None, "reset"), ("/account", "#forgot summary", "recover")]
 )
-def test_a_new_password_can_be_seen_while_it_is_typed(visitor, address, opening, form):
-    """As where an account is made; what is typed stays, and so do the hints of password managers."""
+def test_new_password_can_be_shown_while_it_is_typed(visitor, address, opening, form):
+    """The form works like the sign-up form. The typed text and the hints for password managers don't change."""
     page = visitor.open(address)
     if opening:
         page.click(opening)
