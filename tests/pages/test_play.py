@@ -329,7 +329,7 @@ def test_new_deal_asks_and_counts_the_game_as_lost(visitor):
 
 
 def test_clock_runs_only_while_the_player_can_play(visit):
-    """The first move starts the clock. It stops while a dialog is open or the page is hidden, and ignores a long sleep."""
+    """The first move starts the clock. An open dialog or a hidden page stops it, and a long sleep isn't counted."""
     visitor = visit()
     page = opened(visitor, "/play?deal=42&draw=one")
     page.clock.install(time=0)

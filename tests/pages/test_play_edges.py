@@ -96,7 +96,7 @@ DAY = {"date": "2026-01-02", "description": "Win within 8 minutes", "target_scor
 
 
 def test_late_win_of_the_day_is_explained(visit, site):
-    """The page shows the limit of 36 hours while offline, and later that the win was late. The day's goal still counts."""
+    """Offline, the page shows the limit of 36 hours; later, that the win was too late. The day's goal still counts."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     Game(site, login=True).seen_as("Ann")
@@ -148,7 +148,7 @@ def refuse(answer, asked, route):
 
 @pytest.mark.parametrize("call", ["pull", "push"])
 def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
-    """The game waits in the browser after a refusal of a pull or push, is sent no earlier than allowed, and counts once."""
+    """The game stays in the browser after a refused pull or push, is sent no earlier than allowed, and counts once."""
     ann = visit()
     ann.register()
     page = ann.page

@@ -1,4 +1,4 @@
-"""Too many requests, 503, a cut network: each call says so, loses nothing, and can be tried again."""
+"""Tests of 429, 503 and a lost network: each call reports the trouble, loses no input, and can be retried."""
 
 import re
 
@@ -25,7 +25,7 @@ WORDS = {429: "Too many attempts.", 503: "The service is busy or restarting.", 0
 
 
 class Trouble:
-    """Answers a path with trouble until it is `over`."""
+    """A refusal of every request to a path, until `over()` is called."""
 
     def __init__(self, visitor, pattern, status, method=None):
         self.answer = TROUBLE[status]
@@ -47,7 +47,7 @@ class Trouble:
 
 
 def again(page, place):
-    """Try again, which 429 allows when its time is up."""
+    """Press the button to try again, which is disabled after 429 until its time has passed."""
     button = page.locator(f"{place} button", has_text="Try again").first
     until(page, f"!document.querySelector('{place} button:disabled')")
     button.click()
@@ -55,7 +55,7 @@ def again(page, place):
 
 @pytest.fixture
 def ann(visit, site):
-    """Somebody with a game, seen on the boards."""
+    """A player with a game, who appears on the boards."""
     ann = visit()
     ann.register()
     game_of_ann = Game(site, login=True)
@@ -84,8 +84,8 @@ READS = {
 
 
 @pytest.mark.parametrize("status", TROUBLE)
-def test_what_a_page_reads(ann, status):
-    """Without live events, which would show it as soon as it can be read."""
+def test_failed_read_is_reported_and_can_be_retried(ann, status):
+    """The test blocks live events, which would load the data without the button."""
     ann.context.route("**/api/events*", lambda route: route.abort())
     for path, reads in READS.items():
         for pattern, place in reads:
@@ -128,8 +128,8 @@ def test_forms_keep_what_was_typed(visit, site, status):
 
 
 @pytest.mark.parametrize("status", TROUBLE)
-def test_what_a_player_changes(ann, status):
-    """Avatar, listed, delete, devices, password, export, sign-out, display name, leaving."""
+def test_failed_change_is_reported_and_can_be_retried(ann, status):
+    """The changes: avatar, listing, deletion, devices, password, export, sign-out, display name and leaderboard."""
     page = ann.open("/account")
 
     def tried(pattern, method, act, place, done):
@@ -185,8 +185,8 @@ def test_what_a_player_changes(ann, status):
     page.wait_for_url(f"{ann.site}/")
 
 
-def test_the_real_limit_counts_down(visit, site):
-    """The eleventh attempt within a minute."""
+def test_rate_limit_of_the_service_counts_down(visit, site):
+    """The service refuses the eleventh attempt within a minute."""
     visitor = visit()
     page = visitor.open("/account")
     button = "document.querySelector('#in-form button')"
@@ -200,7 +200,7 @@ def test_the_real_limit_counts_down(visit, site):
     assert page.input_value("#in-name") == "nobody"
 
 
-def test_a_loaded_replay_plays_without_a_network(ann):
+def test_loaded_replay_plays_without_a_network(ann):
     page = ann.open(f"/replays/{ann.replay}")
     page.wait_for_selector("#player.ready")
     ann.context.set_offline(True)

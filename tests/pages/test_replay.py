@@ -1,4 +1,4 @@
-"""The page of a replay: it is played back as the engine played it, in words and by any means of moving."""
+"""Tests of the page of a replay: it plays every position of the engine, in pictures and words, by any kind of input."""
 
 import re
 from itertools import pairwise
@@ -21,15 +21,15 @@ SHOWN = """() => Object.fromEntries([...document.querySelectorAll("#board ol")].
 
 
 def names(board):
-    """A board of the engine as the page has it: piles of cards, and how many of them lie face down."""
+    """Return a board of the engine in the page's form: piles of cards, with the number of face-down cards in each."""
     piles = dict(zip(PILE_NAMES, board, strict=True))
     cards = {name: [card % FACE_DOWN for card in pile] for name, pile in piles.items()}
     down = {name: sum(card >= FACE_DOWN for card in pile) for name, pile in piles.items() if name[0] == "t"}
     return {"piles": cards, "down": down}
 
 
-def test_every_position_is_the_engines(visitor, site):
-    """Of games with undos and without; the seeds are far above what a double can hold."""
+def test_every_position_equals_the_engines(visitor, site):
+    """The games are with and without undos, and their seeds are too large for a double."""
     ann = Game(site)
     for number, undo in ((0, False), (1, False), (0, True), (3, True)):
         replay_id = ann.upload(game(number, undo=undo))
@@ -48,7 +48,7 @@ def test_every_position_is_the_engines(visitor, site):
 
 @pytest.fixture
 def watched(visitor, site):
-    """The page of a game with moves taken back, and its timeline."""
+    """The page of a game with undone moves, and the game's timeline."""
     ann = Game(site)
     replay_id = ann.upload(game(0, undo=True))
     page = visitor.open(f"/replays/{replay_id}")
@@ -60,11 +60,11 @@ def count(page):
     return int(page.inner_text("#count").split("/")[0])
 
 
-def test_keys_move_while_the_player_has_focus(watched):
+def test_keys_step_while_the_replay_has_the_focus(watched):
     page, timeline = watched
     end = len(timeline["steps"])
     page.keyboard.press("ArrowRight")
-    assert count(page) == 0  # the page has the focus, not the player
+    assert count(page) == 0  # the page has the focus, not the replay
     page.focus("#board")
     for key, move in (
         ("ArrowRight", 1), ("Shift+ArrowRight", 11), ("ArrowLeft", 10), ("Shift+ArrowLeft", 0), ("ArrowLeft", 0),
@@ -88,8 +88,8 @@ def test_keys_move_while_the_player_has_focus(watched):
     assert count(page) == 11
 
 
-def test_it_can_be_followed_by_listening_alone(watched):
-    """The live region says each step; while playing only start, pause and end, and equal words differ."""
+def test_replay_can_be_followed_with_a_screen_reader(watched):
+    """The live region announces each step; during playback, only start, pause and end. Equal texts in a row differ."""
     page, timeline = watched
     page.focus("#board")
     said = []
@@ -114,7 +114,7 @@ def test_it_can_be_followed_by_listening_alone(watched):
     assert page.text_content("#said").startswith("Paused at move ")
 
 
-def test_it_plays_to_the_win(watched):
+def test_replay_plays_to_the_win(watched):
     page, timeline = watched
     page.select_option("#speed", "8×")
     page.fill("#seek", str(len(timeline["steps"]) - 5))
@@ -122,11 +122,11 @@ def test_it_plays_to_the_win(watched):
     until(page, "document.getElementById('said').textContent.includes('Won with')")
     assert page.get_attribute("#play", "aria-label") == "Play"
     assert page.inner_text("#points") == f"{timeline['steps'][-1]['score']} points"
-    page.click("#play")  # and again from the deal
+    page.click("#play")  # playback starts again from the deal
     until(page, "parseInt(document.getElementById('count').textContent) < 9")
 
 
-def test_the_address_has_the_move(watched):
+def test_address_has_the_number_of_the_move(watched):
     page, _ = watched
     page.focus("#board")
     page.keyboard.press("Shift+ArrowRight")
@@ -137,7 +137,7 @@ def test_the_address_has_the_move(watched):
     assert page.get_attribute("#transcript [aria-current]", "aria-current") == "step"
     box, item = page.locator("#transcript").bounding_box(), page.locator("#transcript [aria-current]").bounding_box()
     assert box["y"] <= item["y"] <= item["y"] + item["height"] <= box["y"] + box["height"]
-    page.keyboard.press("ArrowRight")  # a link to a move gives the player the focus
+    page.keyboard.press("ArrowRight")  # a link to a move gives the replay the focus
     assert count(page) == 11
     page.locator("#transcript li button").nth(4).click()
     assert count(page) == 5
@@ -148,7 +148,7 @@ def test_the_address_has_the_move(watched):
 
 
 def test_seeking_takes_less_than_a_frame(watched, figure):
-    """To any move, from any other: 16 ms of the processor for script, style and layout."""
+    """A jump between any two moves takes at most 16 ms of processor time for script, style and layout."""
     page, _ = watched
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -168,10 +168,10 @@ def test_seeking_takes_less_than_a_frame(watched, figure):
     }""")
     each = (spent() - before) / 200 * 1000
     figure(f"a seek takes {each:.1f} ms of the processor")
-    assert each < 160  # ten times the target, for machines that are busy
+    assert each < 160  # ten times the target, because the machine may be busy
 
 
-def test_the_link_at_this_move_is_copied(visit, site):
+def test_link_to_the_current_move_is_copied(visit, site):
     replay_id = Game(site).upload(game())
     visitor = visit(permissions=["clipboard-read", "clipboard-write"])
     page = visitor.open(f"/replays/{replay_id}?move=47")
@@ -180,8 +180,8 @@ def test_the_link_at_this_move_is_copied(visit, site):
     assert page.evaluate("navigator.clipboard.readText()") == f"{site}/replays/{replay_id}?move=47"
 
 
-def test_nothing_to_play_says_why(visitor, site):
-    """No moves, no seed, refuted, moves of no known shape: the page says what is wrong and stays alive."""
+def test_replay_that_cannot_be_played_is_explained(visitor, site):
+    """The replay has no moves, no seed, a refutation or unknown moves. The page explains this without errors."""
     ann = Game(site)
     replay = game()
     cases = {
@@ -200,8 +200,8 @@ def test_nothing_to_play_says_why(visitor, site):
         assert "ann" in page.inner_text("h1")
 
 
-def test_a_game_that_is_being_checked_opens_by_itself(visitor, site, running):
-    """As soon as its check is done, the page shows the verdict and the game."""
+def test_replay_opens_by_itself_after_its_check(visitor, site, running):
+    """The page shows the verdict and the game as soon as the check is done."""
     replay_id = Game(site).upload(game())
     names = "SELECT string_agg(column_name, ', ') FROM information_schema.columns WHERE table_name = 'verdicts'"
     ((columns,),) = run_sql(running.dsn, f"{names} AND is_generated = 'NEVER'")
@@ -217,7 +217,7 @@ def test_a_game_that_is_being_checked_opens_by_itself(visitor, site, running):
         run_sql(running.dsn, "DROP TABLE kept")
 
 
-def test_more_steps_than_can_be_shown_are_said_so(visitor, site):
+def test_replay_with_too_many_steps_is_explained(visitor, site):
     replay_id = Game(site).upload(game())
     refusal = {
         "status": 409,
@@ -242,7 +242,7 @@ def watch(visitor, path):
 
 
 def test_page_has_title_and_controls(visitor, site):
-    """A seed near 2^64 to the last digit, too."""
+    """The page shows every digit of a seed near 2^64."""
     replay = next(each for each in map(game, range(6)) if each["seed"] > 2**63)
     page = watch(visitor, f"/replays/{Game(site).upload(replay)}")
     assert page.inner_text("#deal") == str(replay["seed"])
@@ -258,8 +258,11 @@ def test_page_has_title_and_controls(visitor, site):
     page.wait_for_url(f"{visitor.site}/")
 
 
-def test_the_controls_are_in_the_window(visit, shared, figure):
-    """On laptops, a tablet, a phone and a phone held sideways, without scrolling; the board is too, and as large."""
+def test_controls_and_board_fit_into_the_window(visit, shared, figure):
+    """Laptops, a tablet, a phone and a phone held sideways show both without scrolling.
+
+    The board is at least 400 pixels wide, or as wide as a narrower window.
+    """
     for width, height in WINDOWS:
         visitor = visit(width=width)
         visitor.page.set_viewport_size({"width": width, "height": height})
@@ -276,7 +279,7 @@ def test_the_controls_are_in_the_window(visit, shared, figure):
 
 
 def cards_in_felt(page):
-    """Check that no card is outside of the board; the lower end of the board."""
+    """Check that every card is on the board, and return the lower end of the board."""
     felt = page.locator("#board").bounding_box()
     right, bottom = felt["x"] + felt["width"], felt["y"] + felt["height"]
     for box in page.evaluate(CARDS):
@@ -287,7 +290,7 @@ def cards_in_felt(page):
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_every_card_is_on_the_felt(visit, site, width):
-    """Slots lie where cards lie, none sticks out, and 19 cards fit in a column, each with its rank in view."""
+    """Slots and cards have the same places, no card sticks out, and a column shows the ranks of 19 cards."""
     visitor = visit(width=width)
     page = watch(visitor, f"/replays/{Game(site).upload(game(1))}?move=60")
     for _ in range(5):
@@ -325,9 +328,9 @@ def test_every_card_is_on_the_felt(visit, site, width):
 
 
 def test_cards_have_names(visitor, shared):
-    """13 named lists in a named region, each card an item with a name, and a live region.
+    """The page has a live region, and a named region of 13 named lists with a named item for each card.
 
-    Any ace goes to any foundation, so an empty one hints at no suit.
+    An empty foundation takes any ace, so its name has no suit.
     """
     page = watch(visitor, shared)
     board = page.get_by_role("region", name="Board")
@@ -340,8 +343,8 @@ def test_cards_have_names(visitor, shared):
     assert page.get_by_role("status").get_attribute("aria-atomic") == "true"
 
 
-def test_cards_that_lie_face_down_can_be_told_in_forced_colours(visit, shared):
-    """They keep their pattern, by which they differ from empty places."""
+def test_face_down_cards_are_recognisable_in_forced_colours(visit, shared):
+    """The cards keep their pattern, which empty places don't have."""
     page = watch(visit(forced_colors="active"), shared)
     kept = "card => getComputedStyle(card).forcedColorAdjust"
     assert page.locator(".column .down").first.evaluate(kept) == "none"
@@ -350,12 +353,12 @@ def test_cards_that_lie_face_down_can_be_told_in_forced_colours(visit, shared):
     )
 
 
-def test_reduced_motion_is_none(visit, shared):
-    """Cards are there at once, and autoplay makes at most one move a second."""
+def test_replay_has_no_animation_with_reduced_motion(visit, shared):
+    """Cards move without animation, and autoplay makes at most one move a second."""
     visitor = visit(reduced_motion="reduce")
     page = watch(visitor, shared)
     faster = page.locator("#speed option:disabled").all_text_contents()
-    assert faster == ["2×", "4×", "8×"]  # which would have no effect
+    assert faster == ["2×", "4×", "8×"]  # disabled, because these speeds would have no effect
     page.click("#next")
     assert page.evaluate("document.getAnimations().length") == 0
     page.click("#play")
@@ -370,8 +373,8 @@ def test_reduced_motion_is_none(visit, shared):
 
 
 @pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
-def test_cards_rise_on_a_win(visit, site, motion, moves):
-    """But not for those who prefer less motion."""
+def test_win_is_animated(visit, site, motion, moves):
+    """Players who prefer reduced motion see no animation."""
     replay_id = Game(site).upload(game())
     visitor = visit(reduced_motion=motion)
     page = visitor.open(f"/replays/{replay_id}?move=9999")
@@ -383,8 +386,8 @@ def test_cards_rise_on_a_win(visit, site, motion, moves):
     assert bool(page.evaluate(risen)) is moves
 
 
-def test_settings_stay(visit, shared):
-    """Speed and colours, when the page is loaded again."""
+def test_settings_of_the_replay_survive_a_reload(visit, shared):
+    """The settings are speed and colours."""
     page = watch(visit(), shared)
     page.select_option("#speed", "4×")
     page.check("#colours")
@@ -395,8 +398,8 @@ def test_settings_stay(visit, shared):
     assert page.evaluate("document.body.classList.contains('four')")
 
 
-def test_the_board_is_stepped_by_clicks_and_the_wheel(visit, shared):
-    """The right half goes on, the left half back; the wheel steps while the board has the focus, and else scrolls."""
+def test_clicks_and_the_wheel_step_through_the_replay(visit, shared):
+    """The right half of the board steps forward, the left half back. The focused board takes the wheel for steps."""
     page = watch(visit(), shared)
     board = page.locator("#board")
     box = board.bounding_box()
@@ -415,8 +418,8 @@ def test_the_board_is_stepped_by_clicks_and_the_wheel(visit, shared):
     assert count(page) == 2
 
 
-def test_a_swipe_goes_through_the_moves(visit, shared):
-    """To the left on, to the right back, a move for each part of the way; and it is no tap."""
+def test_swipe_steps_through_the_moves(visit, shared):
+    """A swipe to the left steps forward, to the right back, one move for each part of its length. It isn't a tap."""
     visitor = visit(width=390, has_touch=True)
     page = watch(visitor, shared)
     box = page.locator("#board").bounding_box()
@@ -426,15 +429,15 @@ def test_a_swipe_goes_through_the_moves(visit, shared):
 
 
 def test_two_fingers_on_a_replay_make_no_step(visit, shared):
-    """They enlarge the page; one finger that is swiped goes on."""
+    """Two fingers enlarge the page, while a swipe of one finger steps forward."""
     page = watch(visit(width=390, has_touch=True), f"{shared}?move=10")
     Fingers(page).spread(page.locator("#board").bounding_box())
     assert page.input_value("#seek") == "10"
     assert page.evaluate("visualViewport.scale") > 1.2
 
 
-def test_the_curve_leads_to_a_move(visit, shared):
-    """A click in the middle goes to the middle of the game."""
+def test_click_on_the_curve_jumps_to_a_move(visit, shared):
+    """A click in the middle of the curve jumps to the middle of the game."""
     page = watch(visit(), shared)
     box = page.locator("#curve").bounding_box()
     assert page.get_attribute("#curve polyline", "points").count(",") == int(page.get_attribute("#seek", "max")) + 1
@@ -442,8 +445,8 @@ def test_the_curve_leads_to_a_move(visit, shared):
     assert abs(count(page) - int(page.get_attribute("#seek", "max")) / 2) <= 1
 
 
-def test_a_game_on_somebody_elses_name_is_not_ones_own(visit, site, running):
-    """A browser that still has the former name does not take another player's game for its player's."""
+def test_game_of_another_player_with_the_former_name_is_not_own(visit, site, running):
+    """The browser of a renamed player doesn't treat a game of the former name's new owner as the player's own."""
     bob = visit()
     bob.register("bob")
     run_sql(running.dsn, "UPDATE users SET username = 'robert' WHERE username = 'bob'")

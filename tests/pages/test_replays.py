@@ -1,4 +1,4 @@
-"""The list of replays and the page of a player: what they show, filters, and when a game was played."""
+"""Tests of the list of replays and of the page of a player: contents, filters and the time of a game."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from tests.pages.visitor import Game, picture, until
 
 
 def test_rows_name_difficulty_and_draw_mode(visitor, site):
-    """In the list and on the page of the replay; the filter is in the address."""
+    """The list and the page of the replay name both, and the address has the filter."""
     replay = next(each for each in map(game, range(6)) if each["draw_mode"] == "DrawThree")
     replay_id = Game(site).upload({**replay, "mode": {"Difficulty": "Hard"}})
     page = visitor.open("/replays")
@@ -27,8 +27,8 @@ def test_rows_name_difficulty_and_draw_mode(visitor, site):
     assert "[object" not in page.inner_text("body")
 
 
-def test_a_refuted_score_is_not_among_wins(visitor, site):
-    """The start and the list of replays show verified games; with all uploads, each says what is known of it."""
+def test_refuted_score_is_not_among_wins(visitor, site):
+    """The start and the list show only verified games. The list of all uploads shows each verdict."""
     ann = Game(site)
     proved, wrong = ann.upload(game()), ann.upload(refuted())
     for path, place in (("/", "#wins"), ("/replays", "#list")):
@@ -44,12 +44,12 @@ def test_a_refuted_score_is_not_among_wins(visitor, site):
     assert marks == {f"/replays/{proved}": "✓ Verified", f"/replays/{wrong}": "Not confirmed"}
     page.reload()
     visitor.settle()
-    assert page.locator("#list tbody tr").count() == 2  # the filter is in the address
+    assert page.locator("#list tbody tr").count() == 2  # the address has the filter
 
 
 @pytest.mark.parametrize(("precise", "told"), [(True, "2 days ago"), (False, "2 days ago")])
-def test_played_is_when_it_was_played(visitor, site, precise, told):
-    """By the replay, not when it came here; a date without a time is told in days."""
+def test_time_played_comes_from_the_replay(visitor, site, precise, told):
+    """The time is of the game, not of the upload. A date without a time is shown in days."""
     moment = datetime.now(UTC) - timedelta(days=2)
     recorded = moment.isoformat() if precise else str(moment.date())
     replay_id = Game(site).upload(game(recorded_at=recorded))
@@ -59,7 +59,7 @@ def test_played_is_when_it_was_played(visitor, site, precise, told):
         assert page.get_attribute(place, "title").startswith(f"{moment.day} {moment:%B %Y}")
 
 
-def test_a_player_is_found_by_name(visitor, site):
+def test_search_finds_a_player_by_name(visitor, site):
     Game(site).upload(game())
     page = visitor.open("/replays")
     page.fill("#find-name", "nobody")
@@ -70,8 +70,8 @@ def test_a_player_is_found_by_name(visitor, site):
     page.wait_for_url(f"{site}/players/ann")
 
 
-def test_a_replay_leads_to_its_player(visitor, site):
-    """Whose page has the public games, older ones on demand, and the avatar for players."""
+def test_replay_links_to_its_player(visitor, site):
+    """The player's page has the public games, a button for older ones, and the avatar if the visitor is signed in."""
     ann = Game(site)
     for number in range(22):
         ann.call("POST", "/api/replays", {**game(), "moves": [], "final_score": number})

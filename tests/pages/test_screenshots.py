@@ -1,4 +1,4 @@
-"""Pictures of all pages for docs/pages.md, made anew where SCREENSHOTS says."""
+"""Pictures of all pages for docs/pages.md, written to the directory in SCREENSHOTS."""
 
 import io
 import os
@@ -17,14 +17,14 @@ def proved(page):
 
 
 def forgotten(page):
-    """The form for a recovery code, on the screen."""
+    """Scroll to the form for a recovery code."""
     page.click("#forgot summary")
     page.wait_for_selector("#recover-form")
     page.evaluate("forgot.scrollIntoView()")
 
 
 def new_codes(page):
-    """Recovery codes that were made just now, on the screen."""
+    """Make recovery codes and scroll to them."""
     page.fill("#codes-password", PASSWORD)
     page.click("#codes-form button")
     page.wait_for_selector(".codes li")
@@ -32,7 +32,7 @@ def new_codes(page):
 
 
 def lose_the_network(visitor):
-    """A win of a page that was loaded before, on the screen."""
+    """Win a game without a network, on a page that was loaded before."""
     replay, moves = won_game(2)
     visitor.context.route("**/api/replays", lambda route: route.abort())
     visitor.context.route("**/api/sync/**", lambda route: route.abort())
@@ -43,7 +43,7 @@ def lose_the_network(visitor):
 
 
 def pictures_of_states(visit, take, **options):
-    """A game that nobody can go on with, or keep, or that is played elsewhere; and before there is one."""
+    """Picture a stuck game, a game that can't be stored, a game in another tab, and the page before its deal."""
     guest = visit(**options)
     keep(guest.page, *STUCK, ms=64_000)
     take("play-stuck", "/play", visitor=guest)
@@ -75,7 +75,7 @@ def pictures_of_states(visit, take, **options):
 
 
 def test_pictures_of_all_pages(visit, site, tmp_path):
-    """Each on a wide screen in the light scheme, and on a narrow one in the dark."""
+    """Each page is pictured on a wide screen in the light scheme and on a narrow one in the dark scheme."""
     from PIL import Image
 
     target = Path(os.environ.get("SCREENSHOTS") or tmp_path)

@@ -1,4 +1,4 @@
-"""Nobody is signed out who should not be: tabs, pages left too early, tokens spent and expired, clocks that are off."""
+"""Tests of sessions in browsers: several tabs, interrupted pages, used and expired tokens, and wrong clocks."""
 
 import json
 import urllib.request
@@ -24,7 +24,7 @@ GRANT = "JSON.parse(sessionStorage.solisync ?? null)"
 
 
 def expired(page):
-    """Make the access token in a tab one that has expired."""
+    """Replace the access token of a tab by an expired one."""
     token = page.evaluate(GRANT)["token"]
     claims = jwt.decode(token, options={"verify_signature": False})
     page.evaluate(EXPIRE, jwt.encode({**claims, "exp": 1_700_000_000}, SECRET, "HS256"))
@@ -32,7 +32,7 @@ def expired(page):
 
 @pytest.fixture
 def ann(visit):
-    """A player who has registered in her browser, and the refreshes of it."""
+    """A player who has registered, with a list of her browser's refreshes."""
     ann = visit()
     ann.register()
     ann.refreshes = []
@@ -49,31 +49,31 @@ def is_signed_in(visitor, page=None):
 
 
 def test_page_loads_cost_no_refresh(ann):
-    """Nor does a new tab, while another has the token."""
+    """A new tab gets the token from another tab."""
     for path in ("/", "/replays", "/leaderboard", "/daily", "/account"):
         ann.open(path)
     tab = ann.context.new_page()
     tab.goto("/account")
     tab.wait_for_selector("#devices tbody tr")
     assert ann.refreshes == []
-    assert ann.page.evaluate("Object.keys(localStorage).join()") == "solisync"  # the name, and no token
+    assert ann.page.evaluate("Object.keys(localStorage).join()") == "solisync"  # localStorage has the name but no token
 
 
-def test_who_comes_back_later_is_still_signed_in(ann):
-    """The tab is closed, and so is its sessionStorage; the cookie is there for 30 days."""
+def test_player_is_still_signed_in_in_a_new_tab(ann):
+    """The closed tab has lost its sessionStorage, but the cookie lasts for 30 days."""
     ann.page.close()
     ann.page = ann.context.new_page()
     assert is_signed_in(ann)
     assert len(ann.refreshes) == 1
 
 
-def test_an_expired_token_is_renewed_unseen(ann):
+def test_expired_token_is_renewed_without_notice(ann):
     expired(ann.page)
     assert is_signed_in(ann)
     assert len(ann.refreshes) == 1
 
 
-def test_after_half_its_life_a_token_is_renewed(ann):
+def test_token_is_renewed_after_half_its_life(ann):
     ann.page.evaluate(AGE, 11)
     assert is_signed_in(ann)
     assert len(ann.refreshes) == 0
@@ -83,8 +83,8 @@ def test_after_half_its_life_a_token_is_renewed(ann):
 
 
 @pytest.mark.parametrize("status", [429, 503, None])
-def test_what_cannot_be_renewed_yet_goes_on(ann, status):
-    """With half of its life left, the token is good enough."""
+def test_token_is_used_further_when_its_renewal_fails(ann, status):
+    """The token is still valid for almost half of its life."""
     ann.page.evaluate(AGE, 13)
     answer = {"status": status, "headers": {"Retry-After": "7"}, "json": {"error": "later"}}
     ann.context.route(REFRESH, lambda route: route.fulfill(**answer) if status else route.abort())
@@ -92,15 +92,15 @@ def test_what_cannot_be_renewed_yet_goes_on(ann, status):
 
 
 @pytest.mark.parametrize("days", [-1, 1])
-def test_clocks_may_be_off_by_a_day(ann, days):
+def test_browser_clock_may_be_wrong_by_a_day(ann, days):
     ann.page.add_init_script(f"{{const now = Date.now; Date.now = () => now() + {days * DAY}}}")
     assert is_signed_in(ann)
     assert is_signed_in(ann)
     assert len(ann.refreshes) == 1
 
 
-def test_two_tabs_refresh_once(ann):
-    """Both find their token expired at the same moment; they use the cookie one after the other, or share a token."""
+def test_two_tabs_refresh_without_a_conflict(ann):
+    """Both tokens expire at the same time. The tabs use the cookie one after the other, or share a token."""
     other = ann.context.new_page()
     other.goto("/account")
     other.wait_for_selector("#devices tbody tr")
@@ -119,8 +119,8 @@ def test_two_tabs_refresh_once(ann):
     assert is_signed_in(ann)
 
 
-def test_a_restored_window_of_tabs_stays_signed_in(ann):
-    """Six tabs at once, none with a token: what one gets it hands to the others, or to most on a busy machine."""
+def test_restored_window_of_tabs_stays_signed_in(ann):
+    """Six tabs load at the same time without a token. Most of them get one from another tab, and no refresh fails."""
     tabs = [ann.context.new_page() for _ in range(6)]
     ann.page.close()
     for tab in tabs:
@@ -132,18 +132,18 @@ def test_a_restored_window_of_tabs_stays_signed_in(ann):
 
 
 def cookie(visitor):
-    """The visitor's refresh token."""
+    """Return the visitor's refresh token."""
     (found,) = visitor.context.cookies()
     return found["value"]
 
 
 def keys(visitor):
-    """The retry keys of the visitor's refreshes."""
+    """Return the retry keys of the visitor's refreshes."""
     return [request.post_data_json["retry_key"] for request in visitor.refreshes]
 
 
 def refresh_by_other(visitor, token, key):
-    """Refresh as another program does that has the cookie; returns the new one."""
+    """Refresh as another program with the cookie would, and return the new cookie."""
     headers = {"Content-Type": "application/json", "Origin": visitor.site, "Cookie": f"solisync={token}"}
     body = json.dumps({"retry_key": key}).encode()
     request = urllib.request.Request(f"{visitor.site}/api/session/refresh", body, headers)
@@ -170,13 +170,13 @@ def sessions(dsn):
     return count
 
 
-def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann, running):
+def test_page_can_be_left_during_a_refresh(ann, running):
     """The next page repeats the request, and both get the same cookie."""
     before = cookie(ann)
     ann.page.evaluate(AGE, 13)
     slow = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
     ann.context.new_cdp_session(ann.page).send("Network.emulateNetworkConditions", slow)
-    ann.page.goto("/replays", wait_until="commit")  # whose header asks for the player
+    ann.page.goto("/replays", wait_until="commit")  # the header of the page requests the player
     until(ann.page, "localStorage['solisync.retry']")
     ann.page.wait_for_timeout(100)
     assert cookie(ann) == before
@@ -191,8 +191,8 @@ def test_a_page_can_be_left_in_the_middle_of_a_refresh(ann, running):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_lost_answers_of_refreshes_sign_nobody_out(ann, running, count):
-    """The player reloads the page until an answer arrives: it has the session of the first request."""
+def test_lost_answers_of_refreshes_keep_the_session(ann, running, count):
+    """The player reloads the page until an answer arrives, which continues the session of the first request."""
     lost = lose_answers(ann, count)
     expired(ann.page)
     for _ in range(count):
@@ -205,8 +205,8 @@ def test_lost_answers_of_refreshes_sign_nobody_out(ann, running, count):
     assert sessions(running.dsn) == 1
 
 
-def test_a_lost_answer_in_one_tab_is_repeated_by_another(ann, running):
-    """The tabs share the key."""
+def test_refresh_with_a_lost_answer_is_repeated_by_another_tab(ann, running):
+    """The tabs share the retry key."""
     other = ann.context.new_page()
     other.goto("/account")
     other.wait_for_selector("#devices tbody tr")
@@ -222,8 +222,8 @@ def test_a_lost_answer_in_one_tab_is_repeated_by_another(ann, running):
     assert is_signed_in(ann)
 
 
-def test_a_cookie_that_another_tab_has_spent_is_not_the_end(ann, running):
-    """The server leaves it alone, and the page tries the next one, which arrives a moment later."""
+def test_cookie_used_by_another_tab_keeps_the_session(ann, running):
+    """The server leaves the used cookie alone, and the page retries with the next one, which arrives a moment later."""
     successor = refresh_by_other(ann, cookie(ann), "k" * 16)
 
     def arrive(route):
@@ -239,7 +239,7 @@ def test_a_cookie_that_another_tab_has_spent_is_not_the_end(ann, running):
 
 
 def test_signing_out_after_a_lost_answer_ends_the_new_session(ann, running):
-    """Otherwise its cookie could still arrive, at a computer that the player has left."""
+    """The cookie of the new session could otherwise arrive at a computer that the player has left."""
     lost = lose_answers(ann, 1)
     ann.page.evaluate(AGE, 13)
     ann.page.reload()
@@ -251,8 +251,8 @@ def test_signing_out_after_a_lost_answer_ends_the_new_session(ann, running):
     assert sessions(running.dsn) == 0
 
 
-def test_a_spent_token_signs_out_with_a_word(ann):
-    """The cookie is gone and the token expired: the page says so, and leads to where it can be mended."""
+def test_used_refresh_token_signs_out_with_a_message(ann):
+    """The cookie is missing and the token has expired. The page explains this and links to the sign-in."""
     ann.context.clear_cookies()
     expired(ann.page)
     page = ann.open("/leaderboard")
@@ -260,7 +260,7 @@ def test_a_spent_token_signs_out_with_a_word(ann):
     assert page.inner_text("#me") == "Sign in"
 
 
-def test_signing_out_is_for_all_tabs(ann):
+def test_signing_out_affects_all_tabs(ann):
     other = ann.context.new_page()
     other.goto("/replays")
     ann.page.click("#sign-out")
@@ -269,7 +269,7 @@ def test_signing_out_is_for_all_tabs(ann):
     assert ann.context.cookies() == []
 
 
-def test_a_failed_sign_out_says_so(ann):
+def test_failed_sign_out_is_reported(ann):
     ann.context.route("**/api/session", lambda route: route.abort())
     ann.page.click("#sign-out")
     ann.page.wait_for_selector("#out-refused .refused")
@@ -278,7 +278,7 @@ def test_a_failed_sign_out_says_so(ann):
     ann.page.wait_for_selector("#out:not([hidden])")
 
 
-def test_a_deleted_players_token_signs_out(ann):
+def test_token_of_a_deleted_player_signs_out(ann):
     token = ann.page.evaluate(GRANT)["token"]
     answer = ann.context.request.delete("/api/account", headers={"Authorization": f"Bearer {token}"})
     assert answer.ok
@@ -287,8 +287,8 @@ def test_a_deleted_players_token_signs_out(ann):
     assert ann.context.cookies() == []
 
 
-def test_without_locks_a_lease_does(visit):
-    """As on plain HTTP, where browsers have no navigator.locks."""
+def test_tabs_use_a_lease_without_locks(visit):
+    """Browsers have no navigator.locks over plain HTTP."""
     ann = visit()
     ann.context.add_init_script("Object.defineProperty(navigator, 'locks', {value: undefined})")
     ann.register()
@@ -304,8 +304,8 @@ def test_without_locks_a_lease_does(visit):
     assert until(tabs[0], "!localStorage['solisync.lease']")
 
 
-def test_without_storage_the_page_says_so(visit):
-    """And one can still sign in, for as long as the page is open."""
+def test_missing_storage_is_reported(visit):
+    """The player can still sign in, for as long as the page is open."""
     ann = visit()
     ann.context.add_init_script(
         "for (const name of ['localStorage', 'sessionStorage'])"

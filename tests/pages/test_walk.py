@@ -1,12 +1,12 @@
-"""The whole way of a player, from registering to deleting the account."""
+"""Test of a player's path through the pages, from registering to deleting the account."""
 
 from tests.checking.uploads import game
 from tests.harness.constants import PASSWORD
 from tests.pages.visitor import Game, picture, until
 
 
-def test_the_walk(visit, site):
-    """Register, avatar, opt in, a won game, the board, the link elsewhere, deletion, 404."""
+def test_player_registers_plays_and_deletes_the_account(visit, site):
+    """The steps: registration, avatar, opt-in, a won game, the board, the link in another browser, deletion, 404."""
     ann = visit()
     ann.register()
     page = ann.page
@@ -17,7 +17,7 @@ def test_the_walk(visit, site):
     page.fill("#zoom", "2")
     page.click("#crop button.main")
     page.wait_for_selector("#avatar img")
-    page.wait_for_selector("#me img")  # in the header too
+    page.wait_for_selector("#me img")  # the header has the avatar too
     assert until(page, "document.querySelector('#avatar img').naturalWidth") == 512
     token = {"Authorization": f"Bearer {page.evaluate('JSON.parse(sessionStorage.solisync).token')}"}
     path = ann.context.request.get("/api/me", headers=token).json()["avatar_url"]

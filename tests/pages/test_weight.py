@@ -1,4 +1,4 @@
-"""What the pages weigh, and how fast one is there."""
+"""Tests of the size and the loading time of pages."""
 
 import pytest
 
@@ -9,7 +9,7 @@ KIB = 1024
 LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .filter(entry => !/^.(api.|web.icon)/.test(new URL(entry.name).pathname))
   .map(entry => [entry.name, entry.decodedBodySize])"""
-# For a page to play: what was asked for until its cards were there, and when that was.
+# For a page to play: the requests until its cards were visible, and the time of that.
 CARDS = """
   new MutationObserver((_, observer) => {
     if (!document.querySelector("#board li")) return;
@@ -32,8 +32,8 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         ("/play", 104, 16),
     ],
 )
-def test_a_page_is_light(visitor, site, figure, path, kib, requests):
-    """Decoded, without the API and the window's icon, for somebody who is here for the first time."""
+def test_page_stays_within_its_size(visitor, site, figure, path, kib, requests):
+    """The size is of decoded files on a first visit, without the API and the window's icon."""
     replay_id = Game(site).upload(game())
     page = visitor.open(path.replace("ID", f"/replays/{replay_id}"))
     loaded = page.evaluate(LOADED)
@@ -43,8 +43,8 @@ def test_a_page_is_light(visitor, site, figure, path, kib, requests):
     assert size <= kib, loaded
 
 
-def test_a_game_needs_little_before_its_cards(visit, figure):
-    """What is asked for until the cards are there; all else comes after them."""
+def test_game_loads_little_before_its_cards(visit, figure):
+    """The limit holds for requests until the cards are visible. All other requests come later."""
     visitor = visit()
     visitor.context.add_init_script(CARDS)
     page = visitor.open("/play")
@@ -55,8 +55,8 @@ def test_a_game_needs_little_before_its_cards(visit, figure):
     assert size <= 85, loaded
 
 
-def test_a_share_page_is_there_within_a_second(visit, site, figure):
-    """On a processor six times as slow as this one, with nothing in the cache."""
+def test_share_page_is_visible_within_a_second(visit, site, figure):
+    """The browser has an empty cache and a processor six times as slow as this one."""
     replay_id = Game(site).upload(game())
     visitor = visit(width=390)
     tools = visitor.context.new_cdp_session(visitor.page)
@@ -69,18 +69,18 @@ def test_a_share_page_is_there_within_a_second(visit, site, figure):
     assert painted < 10_000  # ten times the target, for machines that are busy
 
 
-def test_what_has_not_changed_is_not_sent_again(visitor, site):
+def test_unchanged_files_are_not_sent_again(visitor, site):
     visitor.open("/")
     visitor.open("/replays")
     visitor.open("/")
     sizes = visitor.page.evaluate(
         "performance.getEntriesByType('resource').filter(e => e.name.includes('/web/')).map(e => e.transferSize)"
     )
-    assert max(sizes) < 400  # a 304 and its headers
+    assert max(sizes) < 400  # the size of a 304 with its headers
 
 
-def test_a_game_is_there_within_a_second(visit, figure):
-    """Cards to play with, on a processor six times as slow as this one, with nothing in the cache."""
+def test_game_is_ready_within_a_second(visit, figure):
+    """The player can move cards, with an empty cache and a processor six times as slow as this one."""
     visitor = visit(width=390)
     tools = visitor.context.new_cdp_session(visitor.page)
     tools.send("Emulation.setCPUThrottlingRate", {"rate": 6})
@@ -92,7 +92,7 @@ def test_a_game_is_there_within_a_second(visit, figure):
 
 
 def test_dragging_takes_less_than_a_frame(visit, figure):
-    """Of 13 cards, on a processor six times as slow: 16 ms a move of the pointer, style and painting included."""
+    """A drag of 13 cards takes 16 ms per pointer move with style and painting, on a processor six times as slow."""
     visitor = visit()
     page = visitor.open("/play?deal=42&draw=one")
     tools = page.context.new_cdp_session(page)

@@ -1,4 +1,4 @@
-"""Words stay whole, and in the window, on every page and for the longest of names."""
+"""Tests that no word is broken or outside the window, on any page and with the longest names."""
 
 from tests.harness.postgres import run_sql
 from tests.pages.admin import sign_in
@@ -8,7 +8,7 @@ from tests.pages.visitor import Visitor, until
 
 HEADER_MAX = 110  # pixels: two lines
 WIDTHS = (320, 390, 768, 900, 1280, 1920)
-# Words of more than 23 letters may be broken where there is no room; addresses, verdicts and times are shorter.
+# Words of more than 23 letters may be broken for lack of space; addresses, verdicts and times are shorter.
 WRONG = """() => {
   const found = [];
   const { scrollWidth, clientWidth } = document.documentElement;
@@ -40,7 +40,7 @@ WRONG = """() => {
 
 
 def wrong(visitor, state):
-    """What is wrong with the page as it is, at each width."""
+    """Return the broken and hidden words of the page in its current state, at each width."""
     found = []
     for width in WIDTHS:
         visitor.page.set_viewport_size({"width": width, "height": 860})
@@ -49,7 +49,7 @@ def wrong(visitor, state):
 
 
 def test_words_stay_whole_on_the_players_pages(visit, running, site):
-    """Signed out and signed in, with a name of 32 wide letters."""
+    """The player is first signed out and then signed in, with a name of 32 wide letters."""
     shared, claimed = fill(site, running.dsn)
     found = []
     paths = ["/", "/replays?check=all", f"/players/{WIDE}", "/daily", "/daily/2026-04-26", "/account", "/nothing"]
@@ -83,7 +83,7 @@ def test_words_stay_whole_on_the_players_pages(visit, running, site):
 
 
 def test_words_stay_whole_in_the_console(chromium, running, site):
-    """On every page, with names, notes and addresses as long as there are."""
+    """Every page shows names, notes and addresses of the greatest possible length."""
     shared, claimed = fill(site, running.dsn)
     ((wide,),) = run_sql(running.dsn, "SELECT id::text FROM users WHERE username = %s", (WIDE,))
     visitor = Visitor(chromium, running.console, reduced_motion="reduce")

@@ -1,4 +1,4 @@
-"""Somebody with a browser: opens pages, and notes everything that a page complains about."""
+"""A visitor with a browser, who opens pages and records every complaint of a page."""
 
 import io
 import json
@@ -10,15 +10,15 @@ from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.http_requests import new_address
 
 SIZES = {390: 844, 1280: 860}
-QUIET = 4  # how many times in turn nothing is being loaded
+QUIET = 4  # consecutive checks in which nothing is being loaded
 QUIET_MS = 40
 REPORTS = "addEventListener('securitypolicyviolation', event => console.error('policy', event.violatedDirective))"
-# What the browser itself says of an answer that is no success; tests look at what the page makes of it.
+# The browser's own message about a failed request; tests check the page's message instead.
 ANSWERED = ("Failed to load resource: the server responded with", "Failed to load resource: net::ERR_")
 
 
 class Visitor:
-    """A profile with a page, an address of its own, and what went wrong there."""
+    """A browser profile with a page, its own network address, and a list of its complaints."""
 
     def __init__(self, browser, site, *, width=1280, scheme="light", **options):
         self.site = site
@@ -42,7 +42,7 @@ class Visitor:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.requested.append(request.url))
         pending = self._pending[page] = set()
-        page.on("request", lambda request: "/api/events" in request.url or pending.add(request))  # a stream goes on
+        page.on("request", lambda request: "/api/events" in request.url or pending.add(request))  # a stream stays open
         for answered in ("requestfinished", "requestfailed"):
             page.on(answered, lambda request: pending.discard(request))
 
@@ -52,11 +52,11 @@ class Visitor:
 
     @property
     def elsewhere(self):
-        """What was asked of others."""
+        """Return the requests to other hosts."""
         return [url for url in self.requested if not url.startswith((f"{self.site}/", f"blob:{self.site}/"))]
 
     def open(self, path):
-        """Open a page, and wait until it has filled itself."""
+        """Open a page, and wait until it has loaded its data."""
         self.page.goto(path)
         self.settle()
         return self.page
@@ -90,7 +90,7 @@ class Visitor:
 
 
 def until(page, expression, seconds=PATIENCE):
-    """Wait until an expression has a true value in a page, and return it; Playwright's own way needs eval there."""
+    """Wait until an expression is true in a page, and return its value. Playwright's own function needs eval there."""
     deadline = time.monotonic() + seconds
     while not (found := page.evaluate(expression)):
         assert time.monotonic() < deadline, expression
@@ -99,14 +99,14 @@ def until(page, expression, seconds=PATIENCE):
 
 
 def answered(page, function, argument):
-    """What a function in a page makes of an argument, as text: Playwright takes ten times as long for values."""
+    """Return a page function's result for an argument, sent as text: Playwright takes ten times as long for values."""
     return json.loads(
         page.evaluate(f"async text => JSON.stringify(await ({function})(JSON.parse(text)))", json.dumps(argument))
     )
 
 
 def picture(width=300, height=200):
-    """A JPEG to upload, with a note of where it was taken in it."""
+    """Return a JPEG to upload, with its place of capture in the metadata."""
     from PIL import Image
 
     image = Image.new("RGB", (width, height), (20, 99, 63))
@@ -119,11 +119,11 @@ def picture(width=300, height=200):
 
 
 class Refused(Exception):
-    """The API refused."""
+    """The API refused a request."""
 
 
 class Game:
-    """A player's game: speaks to the API without a browser."""
+    """A player's game, which calls the API without a browser."""
 
     def __init__(self, site, name="ann", *, login=False):
         self.site = site
@@ -133,7 +133,7 @@ class Game:
         self.token = self.call("POST", path, {"username": name, "password": PASSWORD})["access_token"]
 
     def call(self, method, path, body=None):
-        """One request; its JSON."""
+        """Send one request and return the JSON of its answer."""
         headers = {
             "X-Forwarded-For": new_address(),
             **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
@@ -147,11 +147,11 @@ class Game:
             raise Refused(error.code, error.read()) from error
 
     def seen_as(self, display_name):
-        """Opt in to the boards."""
+        """Opt in to the leaderboard with this display name."""
         self.call("POST", "/api/leaderboard/opt-in", {"display_name": display_name})
 
     def upload(self, replay):
-        """Upload a replay; its id, when it has a verdict."""
+        """Upload a replay, wait for its verdict, and return its id."""
         replay_id = self.call("POST", "/api/replays", replay)["id"]
         while self.call("GET", f"/api/replays/{replay_id}/verdict")["status"] == "pending":
             pass
