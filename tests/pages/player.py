@@ -200,7 +200,7 @@ def kept(page):
 
 
 def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
-    """Store a game with its moves in the browser. The page must be one without a game of its own."""
+    """Store a game with its moves in the browser, from a page that doesn't store games itself."""
     page.goto("/replays")
     letters = "abcdefghijkl"
     piles = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w")

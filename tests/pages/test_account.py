@@ -101,7 +101,7 @@ def test_signing_in_never_leaves_the_site(visitor, site, wanted, leads):
 
 
 def test_progress_appears_on_the_start_and_account_pages(ann, visit, site):
-    """Both pages show the progress that games have pushed, or a link to play if there is none."""
+    """The pages show the progress that games have pushed. The account links to the game until the first push."""
     assert "No games yet" in ann.page.inner_text("#standing")
     assert ann.page.locator("#standing a[href='/play'], #games a[href='/play']").count() == 2
     stats = {"games_played": 1140, "games_won": 61, "best_single_score": 690, "fastest_win_seconds": 142}
@@ -116,7 +116,7 @@ def test_progress_appears_on_the_start_and_account_pages(ann, visit, site):
 
 
 def test_display_name_form_works_in_the_account_and_on_the_leaderboard(ann):
-    """Both forms show the name before an entry has it, and both let the player leave the leaderboard."""
+    """The forms show the name before an entry has it, and let the player leave the leaderboard."""
     page = ann.page
     page.fill("#display-name", "Newcomer N.")
     page.click("#name-form button.main")
@@ -237,7 +237,7 @@ def test_success_message_stays_in_the_window_for_seconds(ann):
     assert page.text_content("#said").strip() == "Your password has changed."
 
 
-def test_one_button_signs_out_all_other_devices(ann, site):
+def test_button_signs_out_all_other_devices(ann, site):
     """The device with the button stays signed in."""
     for _ in range(3):
         Game(site, login=True)

@@ -113,7 +113,7 @@ def test_interrupted_push_is_repeated_by_the_next_page(visit, site):
 
 
 def test_two_tabs_and_another_device_count_every_game_once(visit, site):
-    """Both tabs finish games while another device pushes."""
+    """The tabs finish games while another device pushes."""
     ann = visit()
     ann.register()
     device = Game(site, login=True)

@@ -418,7 +418,7 @@ def test_settings_survive_a_reload(visit):
 
 
 def test_second_tab_can_take_over_the_game(visit):
-    """Only one tab plays. The other tab can take over the game in its current state."""
+    """The second tab can't play until it takes over the game, in its current state."""
     visitor = visit()
     first = opened(visitor, "/play?deal=42&draw=one")
     Hand(first).stock()

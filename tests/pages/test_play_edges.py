@@ -114,7 +114,7 @@ def test_late_win_of_the_day_is_explained(visit, site):
     assert progress["daily_challenge_history"] == [DAY["date"]]
 
 
-def test_win_on_the_daily_board_is_announced_by_an_event(visit, site, running):
+def test_page_to_play_updates_the_daily_board_by_an_event(visit, site, running):
     ann = visit()
     ann.register()
     page = opened(ann, "/play?daily")

@@ -21,7 +21,7 @@ SHOWN = """() => Object.fromEntries([...document.querySelectorAll("#board ol")].
 
 
 def names(board):
-    """Return a board of the engine in the page's form: piles of cards, with the number of face-down cards in each."""
+    """Return a board of the engine in the page's form: piles of cards, and each column's number of face-down cards."""
     piles = dict(zip(PILE_NAMES, board, strict=True))
     cards = {name: [card % FACE_DOWN for card in pile] for name, pile in piles.items()}
     down = {name: sum(card >= FACE_DOWN for card in pile) for name, pile in piles.items() if name[0] == "t"}

@@ -59,7 +59,7 @@ def test_page_loads_cost_no_refresh(ann):
     assert ann.page.evaluate("Object.keys(localStorage).join()") == "solisync"  # localStorage has the name but no token
 
 
-def test_player_is_still_signed_in_in_a_new_tab(ann):
+def test_new_tab_is_signed_in_by_the_cookie(ann):
     """The closed tab has lost its sessionStorage, but the cookie lasts for 30 days."""
     ann.page.close()
     ann.page = ann.context.new_page()
@@ -100,7 +100,7 @@ def test_browser_clock_may_be_wrong_by_a_day(ann, days):
 
 
 def test_two_tabs_refresh_without_a_conflict(ann):
-    """Both tokens expire at the same time. The tabs use the cookie one after the other, or share a token."""
+    """The tokens expire at the same time. The tabs use the cookie one after the other, or share a token."""
     other = ann.context.new_page()
     other.goto("/account")
     other.wait_for_selector("#devices tbody tr")
@@ -251,8 +251,8 @@ def test_signing_out_after_a_lost_answer_ends_the_new_session(ann, running):
     assert sessions(running.dsn) == 0
 
 
-def test_used_refresh_token_signs_out_with_a_message(ann):
-    """The cookie is missing and the token has expired. The page explains this and links to the sign-in."""
+def test_missing_cookie_signs_out_with_a_message(ann):
+    """The access token has expired and can't be renewed. The page explains this and links to the sign-in."""
     ann.context.clear_cookies()
     expired(ann.page)
     page = ann.open("/leaderboard")
