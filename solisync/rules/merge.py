@@ -5,6 +5,7 @@ Merging never lowers a best, and never loses an unlock, an achievement or a date
 
 from collections.abc import Callable
 from datetime import date, datetime
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter, lt
 from typing import Any
@@ -225,6 +226,7 @@ def _up_to(latest: date, progress: Progress, stored: Progress | None) -> Progres
     return structs.replace(progress, **changes)
 
 
+@lru_cache(2)
 def _week(day: date) -> str:
     year, week, _ = day.isocalendar()
     return f"{year:04}-W{week:02}"

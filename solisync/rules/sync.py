@@ -5,7 +5,7 @@ data.
 """
 
 from datetime import date
-from operator import gt
+from operator import attrgetter, gt
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -25,6 +25,7 @@ Key = Annotated[str, Meta(min_length=1, max_length=64)]
 Unknown = dict[str, Raw]
 ModeTime = Annotated[U64, Meta(description="0 means never", extra_json_schema={"maximum": NEVER_ROUNDED[-1]})]
 _encode = msgspec.json.Encoder().encode
+_mode_times = attrgetter(*MODE_TIMES)
 
 
 class Stats(Checked, frozen=True, kw_only=True):
@@ -54,9 +55,10 @@ class Stats(Checked, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.fastest_win_seconds in NEVER_ROUNDED:
             structs.force_setattr(self, "fastest_win_seconds", NEVER)
-        for name in MODE_TIMES:
-            if getattr(self, name) in NEVER_ROUNDED:
-                structs.force_setattr(self, name, 0)
+        if max(_mode_times(self)) in NEVER_ROUNDED:
+            for name in MODE_TIMES:
+                if getattr(self, name) in NEVER_ROUNDED:
+                    structs.force_setattr(self, name, 0)
         super().__post_init__()
 
 

@@ -30,6 +30,7 @@ from ..wire.reply import Reply, matches
 
 NO_HEADERS: Mapping[str, str] = {}
 NIL = str(UUID(int=0))
+DAY = timedelta(days=1)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -140,7 +141,7 @@ def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
     told = saved.counts or before
     mine = counts_of(pushed.payload)
     total = add(mine, before, saved.known)
-    tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
+    tomorrow = now.date() + DAY
     merged, conflicts = merge(pushed, stored, now, latest=tomorrow, knew_all=total.knew(told))
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
