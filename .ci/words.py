@@ -23,7 +23,7 @@ BETTER = {
 }
 PATTERN = re.compile("|".join(rf"(?P<p{number}>\b(?:{each})\b)" for number, each in enumerate(BETTER)), re.IGNORECASE)
 SUFFIXES = {".py", ".md", ".js", ".html", ".sql", ".yml", ".env"}
-SKIPPED = {"CHANGELOG.md", "words.py"}
+SKIPPED = {"CHANGELOG.md", "words.py", "baseline.sql"}  # the last equals the schema of 1.0.0, comments included
 ROOT = Path(__file__).parent.parent
 
 

@@ -306,7 +306,7 @@ DECLARE
     player uuid   := CASE TG_OP WHEN 'INSERT' THEN NEW.user_id ELSE OLD.user_id END;
     charge bigint := CASE TG_OP WHEN 'INSERT' THEN replay_charge(NEW.size) ELSE -replay_charge(OLD.size) END;
 BEGIN
-    -- The first count holds this lock too. So this change is either part of the count, or is added to it afterwards.
+    -- Whoever counts for the first time holds this lock: then the change is in what was counted, or is added to it.
     PERFORM FROM users WHERE id = player FOR NO KEY UPDATE;
     UPDATE replay_usage SET used_bytes = used_bytes + charge WHERE user_id = player;
     RETURN NULL;

@@ -19,6 +19,7 @@ from solisync.process import logs
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, serving, start
+from tests.harness.http_requests import ask
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.processes import run
@@ -70,8 +71,11 @@ def json_service(reactor, logs, shared_dsn):
 
 @pytest.fixture
 def service(json_service):
-    """The service of all these tests, with an empty database."""
+    """The service of all these tests, with an empty database, once its log has the lines of the test before."""
     truncate(json_service.dsn)
+    marker = str(uuid4())
+    ask(json_service, "GET", f"/{marker}")
+    wait_for(lambda: marker in json_service.log)
     return Logging(json_service)
 
 
