@@ -16,6 +16,7 @@ from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
 from .postgres.database import Database
 from .postgres.transaction import Statements, Transaction
+from .rules.shapes import NIL
 from .storage import (
     accounts,
     admins,
@@ -66,6 +67,7 @@ class Housekeeping:
         self._guests = guests_now
         self._limits = limits
         self._batch = batch
+        self._after_guest = NIL  # the last guest of the page before
         self._now = now
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
@@ -147,14 +149,19 @@ class Housekeeping:
         self._links_open(await self._database.run(recovery.count_open))
 
     async def _prune_guests(self) -> None:
-        """Delete guests that have no live session, and count the others."""
+        """Delete guests that have no live session, and count the others.
+
+        A round looks at one page of guests, so that it costs the same however many there are. The next round continues
+        there, and begins anew after the last page.
+        """
 
         async def delete(transaction: Transaction, guest: str) -> bool:
             abandoned = await guests.lock_abandoned(transaction, guest)
             return abandoned and await accounts.delete(transaction, guest, buckets_of(guest))
 
-        abandoned = await self._database.run(guests.without_session, str(uuid4()), self._batch)
-        deleted = [await self._database.transact(delete, guest) for guest in abandoned or ()]
+        page = await self._database.run(guests.page, self._after_guest, self._batch)
+        self._after_guest = page.last or NIL
+        deleted = [await self._database.transact(delete, guest) for guest in page.abandoned]
         if any(deleted):
             self._log.info("guests without a session deleted: {count}", count=sum(deleted))
         self._guests(await self._database.run(guests.number))

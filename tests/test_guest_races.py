@@ -127,12 +127,23 @@ async def test_housekeeping_deletes_guests_without_a_live_session(server, open_d
     elif state == "expired":
         server.sql("UPDATE refresh_tokens SET expires_at = now()")
     housekeeping = make_housekeeping(open_database(), reactor, guests_now=counts.append)
-    for _ in range(40):  # each round begins anywhere
-        await housekeeping.prune()
+    await housekeeping.prune()
     left = state in ("live", "player")
     assert server.sql("SELECT count(*) FROM users") == [(left,)]
     assert server.sql("SELECT count(*) FROM replays") == [(left,)]
     assert counts[-1] == (state == "live")
+
+
+async def test_housekeeping_goes_through_all_guests_page_by_page(server, open_database, reactor):
+    """A round looks at one page; a guest that is abandoned behind it is found after the last page."""
+    devices = [await begun([server], random.Random(number)) for number in range(3)]
+    housekeeping = make_housekeeping(open_database(), reactor, batch=1)
+    await housekeeping.prune()
+    for device in devices:
+        await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
+    for left in (2, 1, 1, 0):  # the third of these rounds finds the end
+        await housekeeping.prune()
+        assert server.sql("SELECT count(*) FROM users") == [(left,)]
 
 
 async def test_housekeeping_forgets_joined_guests_after_30_days(server, open_database, reactor):

@@ -27,8 +27,8 @@ async def spend(nodes, pairs):
     return [status for status, _, _ in await at_once(20, lambda job: refresh_from(*job), jobs)]
 
 
-async def test_one_of_40_uses_of_a_token_wins_and_ten_are_counted(nodes, shared_dsn, no_deadlocks):
-    """All come from one address: one gets 200, nine 401, and the others 429."""
+async def test_token_used_40_times_is_spent_once_and_counted_ten_times(nodes, shared_dsn, no_deadlocks):
+    """All uses come from one address. One gets 200, nine get 401, and the others get 429."""
     ((_, token, _),) = players(shared_dsn, 1)
     statuses = await spend(nodes, [(token, new_address())] * 40)
     assert Counter(statuses) == {200: 1, 401: MOST - 1, 429: 40 - MOST}

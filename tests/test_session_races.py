@@ -85,7 +85,7 @@ async def test_no_two_access_tokens_of_a_player_expire_in_the_same_second(nodes,
 async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
     """A thief who refreshes without end, from any addresses, doesn't keep the player from logging in.
 
-    With no second left at all, a login is a 503 too.
+    With no second left at all, a login returns 503 too.
     """
     await deferToThread(register, nodes[0])
     ((player, hashed, jti),) = run_sql(

@@ -56,7 +56,7 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
         text = f"its encoding is {server.encoding}"
         yield wrong("database", text, "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0")
     elif server.read_only:
-        yield wrong("database", "it is a standby, or set to be read only", "name the primary in DATABASE_URL")
+        yield wrong("database", "it is a standby, or read-only", "name the primary in DATABASE_URL")
     else:
         embedded = settings.database_url is None
         place = f"embedded in {settings.data_dir}" if embedded else f"at {connection.server.name}"
@@ -92,7 +92,7 @@ def clock(ahead: timedelta, behind: timedelta) -> Finding:
     if seconds > CLOCK_SECONDS:
         which = "ahead of" if ahead > behind else "behind"
         text = f"this machine's clock is {seconds:.1f} s {which} the database's"
-        return wrong("clock", text, "set both by NTP: tokens expire by this one, rate limits by the other")
+        return wrong("clock", text, "set both by NTP: tokens use this machine's clock, rate limits the database's")
     return fine("clock", "this machine and the database agree on the time")
 
 
@@ -160,7 +160,7 @@ def _schema(number: int) -> Finding:
 def replication(found: Replication) -> Iterator[Finding]:
     """Check that a standby for which commits wait is connected, and that no standby is far behind."""
     if found.hidden:
-        yield note("standbys", "this role may not see them", "GRANT pg_monitor to it")
+        yield note("standbys", "this role may not see them", "GRANT pg_monitor TO the role")
         return
     if found.waits_for and not any(standby.synchronous for standby in found.standbys):
         text = f"commits wait for {found.waits_for}, and no such standby is connected: nothing can be written"

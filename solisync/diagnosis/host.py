@@ -113,7 +113,7 @@ def console(settings: ServingSettings) -> Iterator[Finding]:
     elif is_loopback(endpoint._interface):
         yield fine("console", f"only this machine reaches it{names}")
     elif settings.admin_hosts:
-        advice = "let a firewall allow only the proxy"
+        advice = "allow only the proxy through the firewall"
         yield note("console", f"other machines reach it at {endpoint._interface}{names}", advice)
     else:
         text = f"other machines would reach it at {endpoint._interface}, so the service doesn't start"

@@ -99,18 +99,25 @@ async def move(transaction: Transaction, player: str, guest: str) -> None:
     await transaction.run(MOVE, player, guest)
 
 
-# The search begins at any id, so that a round costs the same however many guests there are.
-@maybe(
+class GuestPage(NamedTuple):
+    """A page of guests in the order of their ids: the last of them, and those without a live session."""
+
+    last: str | None
+    abandoned: list[str]
+
+
+@one(
     """
-    SELECT array_agg(id::text) FROM (
-        SELECT id FROM users WHERE guest AND id > $1::uuid ORDER BY id LIMIT $2::int
-    ) AS page
-    WHERE NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = page.id AND expires_at > clock_timestamp())
+    WITH page AS MATERIALIZED (SELECT id FROM users WHERE guest AND id > $1::uuid ORDER BY id LIMIT $2::int)
+    SELECT (SELECT id::text FROM page ORDER BY id DESC LIMIT 1) AS last, ARRAY(
+        SELECT id::text FROM page
+        WHERE NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = page.id AND expires_at > clock_timestamp())
+    ) AS abandoned
     """,
-    row=lambda ids: ids or [],
+    row=GuestPage,
 )
-async def without_session(start: str, most: int) -> list[str] | None:
-    """The guests without a live session, among up to `most` from the id `start` on."""
+async def page(after: str, most: int) -> GuestPage:
+    """Up to `most` guests after the id `after`."""
 
 
 @found("""

@@ -116,6 +116,10 @@ class App(KleinResource):
         """Authenticate the client of a request to a protected route, asking the database if needed; raises Refused."""
         raise NotImplementedError
 
+    async def _refuse_guest(self, client: str) -> None:
+        """Raise Refused if the client is a guest."""
+        raise NotImplementedError
+
     def _keep_out(self, request: Request) -> None:
         """Raise Refused for a large body of a client without access, or drop the body as soon as that is known."""
 
@@ -158,6 +162,8 @@ class App(KleinResource):
                 self._limiter.check(limit, client)
             else:
                 await self._limiter.admit(limit, client)
+        if not route.for_guests:  # after the limit, because it asks the database
+            await self._refuse_guest(client)
         try:
             if b"?" in request.uri and not route.is_page:
                 request.check_query()

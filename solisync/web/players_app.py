@@ -111,9 +111,10 @@ class PlayersApp(App):
         if not self._restrictions.fresh:
             await self._restrictions.refresh()
         self._restrictions.check(claims)
-        if not request.route.for_guests:
-            await self._restrictions.refuse_guest(claims.user_id)
         return claims.user_id
+
+    async def _refuse_guest(self, client: str) -> None:
+        await self._restrictions.refuse_guest(client)
 
     def _keep_out(self, request: Request) -> None:
         """Raise Refused for a large body of a restricted player; if that needs a query, drop the body after it."""

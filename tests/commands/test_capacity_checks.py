@@ -40,7 +40,7 @@ def test_doctor_checks_standbys(waits_for, standbys, levels, says):
 def test_standbys_that_a_role_may_not_see_are_noted():
     """The note names the right that the role lacks."""
     (found,) = database_checks.replication(Replication("two", [], hidden=True))
-    assert (found.level, found.advice) == ("note", "GRANT pg_monitor to it")
+    assert (found.level, found.advice) == ("note", "GRANT pg_monitor TO the role")
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ async def test_unreachable_database_is_found(examine):
 async def test_read_only_database_is_found(examine, postgres, empty_database):
     """A standby's database is one."""
     run_sql(empty_database, f"ALTER DATABASE {name_of(empty_database)} SET default_transaction_read_only = on")
-    assert "read only" in (await examine(DATABASE_URL=empty_database))["wrong", "database"]
+    assert "read-only" in (await examine(DATABASE_URL=empty_database))["wrong", "database"]
 
 
 async def test_encoding_other_than_utf_8_is_found(examine, postgres):

@@ -7,7 +7,7 @@ from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of, replay
-from tests.harness.service import refused
+from tests.harness.service import refused, start
 
 NAME = {"username": "ann", "password": PASSWORD}
 
@@ -211,6 +211,42 @@ async def test_new_guests_share_the_limit_of_logins(server):
     address = new_address()
     statuses = [(await server.ask("POST", "/api/auth/guest", address=address)).status for _ in range(11)]
     assert statuses == [200] * 10 + [429]
+
+
+async def test_new_guests_have_their_own_limit(reactor, shared_dsn):
+    """The limit of logins leaves room, but this address may begin no third guest within the minute."""
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_GUEST_LIMIT": "2/60"})
+    try:
+        address = new_address()
+        answers = [await running.ask("POST", "/api/auth/guest", address=address) for _ in range(3)]
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert 1 <= int(answers[2].headers["retry-after"]) <= 60
+        login = await running.ask("POST", "/api/auth/login", body=NAME, address=address)
+        assert login.status == 401
+    finally:
+        await running.service.stopService()
+
+
+async def test_limit_of_0_turns_new_guests_off(server, reactor, shared_dsn):
+    """The route doesn't exist; guests that exist can be claimed and joined."""
+    first, second = await begin(server), await begin(server)
+    ann = await server.player("bob")
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_GUEST_LIMIT": "0"})
+    try:
+        assert await refused(running.client().guest()) == (404, "not found")
+        claimed = await running.ask("POST", "/api/me/claim", body=NAME, bearer=first.access)
+        assert claimed.status == 200
+        assert (await join(running, ann, second.refresh)).status == 200
+    finally:
+        await running.service.stopService()
+
+
+async def test_guest_that_is_over_a_limit_costs_no_question_about_it(server):
+    """The limit of password changes is checked first: the sixth request returns 429, not 403."""
+    guest = await begin(server)
+    body = {"current_password": PASSWORD, "new_password": PASSWORD}
+    statuses = [(await guest.ask("PUT", "/api/me/password", body)).status for _ in range(6)]
+    assert statuses == [403] * 5 + [429]
 
 
 async def test_join_adds_the_games_of_both(server):

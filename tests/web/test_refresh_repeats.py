@@ -144,7 +144,7 @@ def another_tab(browser):
 
 
 async def test_page_gets_the_same_session_when_it_repeats_a_refresh_with_its_key(server):
-    """The cookie and the access token equal those of the lost reply."""
+    """The cookie and the access token are the same as in the lost answer."""
     browser = await registered(server)
     tab = another_tab(browser)
     first, second = [await each.refresh({"retry_key": KEY}) for each in (browser, tab)]
