@@ -1,7 +1,8 @@
 """Metadata and dependencies of the package; docs/architecture.md gives the reason for each dependency.
 
-There is one oddity: migrations/ is at the top of a checkout, but inside the package in a wheel
-(solisync/postgres/migrate.py looks in both places). `package_dir={"": "."}` makes an editable install put the checkout
+There are two oddities: migrations/ is at the top of a checkout, and so are the scripts that the pages share with the
+client for JavaScript, but both are inside the package in a wheel (solisync/postgres/migrate.py and
+solisync/web/documents.py look in both places). `package_dir={"": "."}` makes an editable install put the checkout
 on sys.path, so that twistd finds twisted/plugins/.
 """
 
@@ -14,14 +15,19 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
+COPIED = {"migrations/*.sql": "migrations", "clients/javascript/src/*.js": "static/client"}
 
 
-class BuildWithMigrations(build_py):
-    """build_py that also ships migrations/*.sql as solisync/migrations/."""
+class BuildWithCopies(build_py):
+    """build_py that also ships files of COPIED inside the package."""
 
     def _targets(self):
-        folder = Path(self.build_lib, "solisync", "migrations")
-        return {source: folder / source.name for source in sorted((ROOT / "migrations").glob("*.sql"))}
+        package = Path(self.build_lib, "solisync")
+        return {
+            file: package / folder / file.name
+            for pattern, folder in COPIED.items()
+            for file in sorted(ROOT.glob(pattern))
+        }
 
     def run(self):
         super().run()
@@ -48,7 +54,7 @@ setup(
     package_dir={"": "."},
     package_data={"solisync": ["py.typed", "static/*/*.*", "static/*/web/*", "web/*.json"]},
     zip_safe=False,
-    cmdclass={"build_py": BuildWithMigrations},
+    cmdclass={"build_py": BuildWithCopies},
     install_requires=[
         "twisted[tls]>=26.10,<27",
         "klein>=24.8",

@@ -1,4 +1,4 @@
-"""Run a service with workers, and replace the workers when a file of solisync/ changes: `reload.py COMMAND…`.
+"""Run a service with workers, and replace them when a file of solisync/ or of the client changes: `reload.py COMMAND…`.
 
 New workers reread the pages, the code and the settings. If they can't start, the old workers continue.
 """
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.5
 def state() -> dict[Path, int]:
     """The time of the last change of each file."""
     found = {}
-    for file in Path("solisync").rglob("*.*"):
+    for file in (*Path("solisync").rglob("*.*"), *Path("clients/javascript/src").glob("*")):
         if file.suffix != ".pyc":
             with suppress(FileNotFoundError):  # an editor is replacing the file
                 found[file] = file.stat().st_mtime_ns

@@ -38,8 +38,9 @@ def places(text: str) -> list[str]:
 
 def files() -> list[Path]:
     """The files to read, in order."""
-    folders = ("solisync", "tests", "bench", "docs", "deploy", "migrations", ".ci")
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*")] + [*ROOT.glob("*")]
+    folders = ("solisync", "clients", "tests", "bench", "docs", "deploy", "migrations", ".ci")
+    found = [path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts]
+    found += ROOT.glob("*")
     return sorted(path for path in found if path.suffix in SUFFIXES and path.name not in SKIPPED)
 
 

@@ -6,11 +6,12 @@ import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
+from solisync.web.documents import without_comments
 from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
 NOUNS = PACKAGE / "web" / "resources"
-SCRIPTS = PACKAGE / "static" / "players" / "web"
+SCRIPTS = (PACKAGE / "static" / "players" / "web", ROOT / "clients" / "javascript" / "src")
 SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -163,14 +164,21 @@ def test_serving_imports_neither_commands_nor_console():
     assert not {"shtab", "sqlite3", "treq"} & libraries
 
 
+def script_imports(path):
+    """Return the scripts that a script imports; imports of types are comments."""
+    return set(SCRIPT_IMPORT.findall(without_comments(path.read_text("utf-8"))))
+
+
 def test_imports_of_page_scripts_have_no_cycle():
     """Calls of import() count as well."""
-    graph = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(SCRIPTS.glob("*.js"))}
+    scripts = sorted(path for folder in SCRIPTS for path in folder.glob("*.js"))
+    graph = {path.name: script_imports(path) for path in scripts}
+    assert len(graph) == len(scripts)  # all are served in one folder
     assert set.union(*graph.values()) <= graph.keys()
     assert "http.js" in graph["page.js"]
     check_acyclic(graph)
     own = (PACKAGE / "static" / "console" / "web").glob("*.js")
-    console = {path.name: set(SCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(own)}
+    console = {path.name: script_imports(path) for path in sorted(own)}
     served = {name: imported for name, imported in graph.items() if name in SHARED} | console
     assert set.union(*served.values()) <= served.keys()
     check_acyclic(console)

@@ -28,8 +28,12 @@ def wheel(tmp_path_factory):
     source.mkdir()
     tracked = [*ROOT.glob("*.toml"), *ROOT.glob("*.md"), *ROOT.glob("*.tac"), ROOT / "setup.py", ROOT / "MANIFEST.in"]
     tracked += [ROOT / "LICENSE"]
-    for folder in ("solisync", "twisted", "migrations"):
-        tracked += [file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    for folder in ("solisync", "twisted", "migrations", "clients"):
+        tracked += [
+            file
+            for file in (ROOT / folder).rglob("*")
+            if file.is_file() and file.suffix != ".pyc" and "node_modules" not in file.parts
+        ]
     for file in tracked:
         target = source / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,16 +72,18 @@ def test_wheel_has_all_files_and_no_twisted_package(wheel):
     assert {"solisync/py.typed", "twisted/plugins/solisync_plugin.py"} | migrations <= names
     assert {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync").rglob("*.py")} <= names
     pages = {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync" / "static").rglob("*.*")}
-    assert len(pages) > 10
-    assert pages <= names
+    client = {f"solisync/static/client/{file.name}" for file in (ROOT / "clients/javascript/src").glob("*.js")}
+    assert min(len(pages), len(client)) > 5
+    assert pages | client <= names
     assert [name for name in names if name.startswith("twisted/")] == ["twisted/plugins/solisync_plugin.py"]
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 
 
 def test_installation_works_away_from_the_checkout(installation, tmp_path):
-    """The commands run, twistd finds the plugin, and the service finds the migrations."""
+    """The commands run, twistd finds the plugin, and the service finds the migrations and the scripts."""
     python = installation / "bin" / "python"
-    code = "import solisync, solisync.postgres.migrate as m; print(solisync.__file__, len(m.load_migrations()))"
+    modules = "import solisync.postgres.migrate as migrate, solisync.web.documents as documents"
+    code = f"{modules}; print(documents.CLIENT_FILES, len(migrate.load_migrations()))"
     found = run(python, "-c", code, cwd=tmp_path)
     assert found.err == []
     file, _, count = found.out[0].rpartition(" ")

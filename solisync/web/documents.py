@@ -15,6 +15,10 @@ from .wire.reply import Reply, matches
 
 STATIC = Path(__file__).resolve().parents[1] / "static"
 PLAYERS_FILES, CONSOLE_FILES, DOCS_FILES = STATIC / "players", STATIC / "console", STATIC / "docs"
+# the client, which the pages use too: inside the package in a wheel, beside it in a checkout
+CLIENT_FILES = next(
+    folder for folder in (STATIC / "client", STATIC.parents[1] / "clients/javascript/src") if folder.is_dir()
+)
 FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # browsers ask each time, otherwise a page could mix two versions
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30
@@ -96,9 +100,10 @@ def with_parts(folder: Path, name: str) -> str:
 
 
 @cache  # because the console shares files with the players' pages
-def page_files(folder: Path) -> Mapping[str, bytes]:
-    """Return the scripts, styles and pictures in a folder by name, in the form that browsers get."""
-    return {file.name: _served(file) for file in sorted(folder.iterdir()) if file.suffix in MEDIA_TYPES}
+def page_files(*folders: Path) -> Mapping[str, bytes]:
+    """Return the scripts, styles and pictures in these folders by name, in the form that browsers get."""
+    files = sorted(file for folder in folders for file in folder.iterdir())
+    return {file.name: _served(file) for file in files if file.suffix in MEDIA_TYPES}
 
 
 def _served(file: Path) -> bytes:

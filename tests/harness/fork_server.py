@@ -37,7 +37,8 @@ def import_service():
         compile_rules_once()
         compile_rules(importlib.import_module("tests.harness.error_codes").table())
         sys.modules["solisync.commands.main"].command_parser()
-        sys.modules["solisync.web.documents"].page_files(sys.modules["solisync.web.documents"].PLAYERS_FILES / "web")
+        documents = sys.modules["solisync.web.documents"]
+        documents.page_files(documents.PLAYERS_FILES / "web", documents.CLIENT_FILES)
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
             importlib.import_module(f"twisted.{name}")
     finally:

@@ -17,7 +17,7 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import card_text
-from solisync.web.documents import ACCEPT_MAX, PLAYERS_FILES, takes_gzip, without_comments
+from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, takes_gzip, without_comments
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
@@ -314,9 +314,9 @@ def test_accept_encoding_decides_about_gzip(header, takes):
 
 
 async def test_files_have_their_types(server):
-    """The service serves every file of solisync/static/players/web; caches keep them but ask each time."""
+    """The service serves every file of the players' pages and of the client; caches keep them but ask each time."""
     types = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-    files = sorted(file for file in (PLAYERS_FILES / "web").iterdir())
+    files = sorted([*(PLAYERS_FILES / "web").iterdir(), *CLIENT_FILES.iterdir()])
     assert len(files) > 5
     for file in files:
         answer = await server.ask("GET", f"/web/{file.name}")
@@ -348,7 +348,7 @@ const c = d / 2 / e, name = 'it\\'s // not', text = `/* ${c} // */`;
 if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
 """
     )
-    for file in (PLAYERS_FILES / "web").glob("*.js"):
+    for file in (*(PLAYERS_FILES / "web").glob("*.js"), *CLIENT_FILES.glob("*.js")):
         served = (await server.ask("GET", f"/web/{file.name}")).content.decode()
         assert "@param" not in served
         assert "@ts-check" not in served

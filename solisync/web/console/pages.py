@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ...errors import NotFound
 from ..documents import (
+    CLIENT_FILES,
     CONSOLE_FILES,
     FILE_HEADERS,
     PAGE_HEADERS,
@@ -46,7 +47,8 @@ PAGES = (
 def page_routes() -> tuple[Route, ...]:
     """Return the routes of the pages and of their files, which this call reads."""
     layout = Template((CONSOLE_FILES / "layout.html").read_text("utf-8"))
-    shared = {name: content for name, content in page_files(PLAYERS_FILES / "web").items() if name in SHARED}
+    players = page_files(PLAYERS_FILES / "web", CLIENT_FILES)
+    shared = {name: content for name, content in players.items() if name in SHARED}
     files = {**shared, **page_files(CONSOLE_FILES / "web")}
     replies = {name: both_ways(name, content, FILE_HEADERS | ALONE) for name, content in files.items()}
 

@@ -42,6 +42,7 @@ from ...rules.texts import (
 )
 from ...storage import html_pages as pages
 from ..documents import (
+    CLIENT_FILES,
     FILE_HEADERS,
     PAGE_HEADERS,
     PLAYERS_FILES,
@@ -101,7 +102,8 @@ class Pages:
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
         }
         self._files = {
-            name: both_ways(name, content, FILE_HEADERS) for name, content in page_files(folder / "web").items()
+            name: both_ways(name, content, FILE_HEADERS)
+            for name, content in page_files(folder / "web", CLIENT_FILES).items()
         }
 
     def static_routes(self) -> Iterator[Route]:

@@ -4,12 +4,11 @@
 import { counted } from "./page.js";
 
 /**
- * @typedef {{input: "stock" | "move" | "undo", from: string, to: string, cards: number[], flipped: number | null,
- *   score: number}} Step
  * @typedef {{tableau: number[][], stock: number[]}} Deal
  * @typedef {{draw_mode: string, undos: number, deal: Deal, steps: Step[]}} Timeline
- * @typedef {Record<string, number[]>} Piles each bottom to top
- * @typedef {{piles: Piles, down: Record<string, number>}} Position `down`: how many cards of a column lie face down
+ * @typedef {import("./klondike.js").Piles} Piles
+ * @typedef {import("./klondike.js").Position} Position
+ * @typedef {import("./klondike.js").Step} Step
  */
 
 const SUITS = ["clubs", "diamonds", "hearts", "spades"];

@@ -8,7 +8,7 @@ import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klon
  * @typedef {import("./board.js").Position} Position
  * @typedef {import("./board.js").Step} Step
  * @typedef {import("./klondike.js").Move} Move
- * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
+ * @typedef {import("./progress.js").Day} Day
  * @typedef {{position: Position, score: number, moves: number, step: Step}} Before a state to return to, and the step that left it
  * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
  *   a game in its stored form; `moves` has three letters for each move

@@ -5,7 +5,10 @@
  */
 
 /**
- * @typedef {import("./board.js").Position} Position
+ * @typedef {Record<string, number[]>} Piles each bottom to top
+ * @typedef {{piles: Piles, down: Record<string, number>}} Position `down`: how many cards of a column lie face down
+ * @typedef {{input: "stock" | "move" | "undo", from: string, to: string, cards: number[], flipped: number | null,
+ *   score: number}} Step
  * @typedef {{from: string, to: string, count: number}} Move `count` cards from the end of one pile to another, or STOCK
  * @typedef {{position: Position, cards: number[], flipped: number | null, turned: boolean}} Played
  *   an accepted move: the position after it, the moved cards, the card turned up, and whether the waste was turned over

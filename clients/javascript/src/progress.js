@@ -5,7 +5,7 @@
  */
 
 /**
- * @typedef {import("./game.js").Day} Day
+ * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
  * @typedef {{id: string, at: string, won: boolean, score: number, seconds: number, draw: number, undone: boolean, day: Day | null}} Finished
  *   a finished game; `at` is the local time with its offset
  */
