@@ -25,6 +25,7 @@ from .service import make_daemon, make_service
 from .settings.settings import ENV_FILE, ENV_FILE_HELP, ServingSettings, add_env_file, suggestion
 from .settings.table import TABLE, without_option
 
+TWISTD_LOGS = ("text", "info")  # the format and the level at which twistd's own log serves
 _UNKNOWN_OPTION = re.compile(r"option (\S+) not recognized")
 
 
@@ -88,17 +89,19 @@ def makeService(options: Options) -> IService:
         daemon = make_daemon(
             settings, monotonic_reactor(), os.environ, options.given(), uid=twistd.get("uid"), log_to=out
         )
-    if settings.log_format == "text" or twistd.get("logger") or twistd.get("syslog"):
-        return daemon  # twistd logs it
-    return _Logging(daemon, _log_file(twistd))
+    if (settings.log_format, settings.log_level) == TWISTD_LOGS or twistd.get("logger") or twistd.get("syslog"):
+        return daemon
+    return _Logging(daemon, logs.observer(settings.log_format, _log_file(twistd), settings.log_level))
 
 
 def service_from_environment(environ: Mapping[str, str]) -> IService:
     """Make the service for a .tac file: one process, logged by twistd. Raises SystemExit if the settings are wrong."""
     with _plain_exit():
         settings = ServingSettings.from_environ(environ)
-        if settings.workers > 1 or settings.log_format != "text":
-            raise FatalError("solisync: several workers, and JSON logs, need `twistd solisync` instead of a .tac file")
+        if settings.workers > 1 or (settings.log_format, settings.log_level) != TWISTD_LOGS:
+            raise FatalError(
+                "solisync: several workers, JSON logs and a log level need `twistd solisync` instead of a .tac file"
+            )
         return make_service(settings, monotonic_reactor())
 
 
@@ -132,13 +135,13 @@ def _log_file(twistd: Mapping[str, Any]) -> Any:
 
 
 class _Logging(MultiService):
-    """A service that sets the log observer of its application, for JSON lines."""
+    """A service that sets the log observer of its application."""
 
-    def __init__(self, daemon: Daemon, out: Any) -> None:
+    def __init__(self, daemon: Daemon, observer: ILogObserver) -> None:
         super().__init__()
         daemon.setServiceParent(self)
-        self._out = out
+        self._observer = observer
 
     def setServiceParent(self, parent: Any) -> None:
-        parent.setComponent(ILogObserver, logs.observer("json", self._out))
+        parent.setComponent(ILogObserver, self._observer)
         super().setServiceParent(parent)

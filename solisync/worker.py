@@ -62,7 +62,7 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
     lifeline = _Lifeline(reactor)
     lifeline.give_way = service.give_way
     lifeline.startReading()
-    run(service, reactor, log_format=settings.log_format)
+    run(service, reactor, log_format=settings.log_format, log_level=settings.log_level)
 
 
 if __name__ == "__main__":

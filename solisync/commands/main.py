@@ -138,7 +138,12 @@ def _serve(settings: ServingSettings, options: dict[str, str]) -> None:
     from ..service import make_daemon
 
     reactor = monotonic_reactor()
-    run(make_daemon(settings, reactor, os.environ, options), reactor, log_format=settings.log_format)
+    run(
+        make_daemon(settings, reactor, os.environ, options),
+        reactor,
+        log_format=settings.log_format,
+        log_level=settings.log_level,
+    )
 
 
 def _migrate(settings: Settings) -> NoReturn:

@@ -22,7 +22,7 @@ from ..postgres.database import Database
 from ..postgres.migrate import load_migrations, migrate
 from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
-from ..process import audit, logs
+from ..process import logs
 from ..process.entry_point import monotonic_reactor
 from ..settings.settings import Settings
 from ..storage import schema
@@ -43,7 +43,7 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
     write = logs.observer(log_format, sys.stderr)
 
     def observe(event: LogEvent) -> None:
-        audited = log_format == "json" and event.get("log_namespace") == audit.NAMESPACE
+        audited = log_format == "json" and event.get("log_namespace") == logs.AUDIT
         if audited or event.get("waiting"):
             write(event)
 

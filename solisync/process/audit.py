@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from twisted.logger import Logger
 
-from .logs import quick_info
+from .logs import AUDIT, quick_info
 
 Event = Literal[
     "register",
@@ -43,9 +43,7 @@ Event = Literal[
     "admin sign-in refused",
 ]
 
-NAMESPACE = "solisync.audit"
-
-_log = Logger(namespace=NAMESPACE)
+_log = Logger(namespace=AUDIT)
 
 
 class Happened(NamedTuple):

@@ -142,12 +142,12 @@ class Daemon(Service):
         self._reactor.callWhenRunning(self._reactor.stop)
 
 
-def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str) -> None:
+def run(daemon: Daemon, reactor: ReactorBase, *, log_format: str, log_level: str) -> None:
     """Run a daemon in the foreground until it is stopped, logging to standard error.
 
     Raises FatalError if the daemon can't start, SystemExit if it had to stop by itself.
     """
-    globalLogBeginner.beginLoggingTo([logs.observer(log_format, sys.stderr)], redirectStandardIO=False)
+    globalLogBeginner.beginLoggingTo([logs.observer(log_format, sys.stderr, log_level)], redirectStandardIO=False)
     daemon.privilegedStartService()
     daemon.startService()
 

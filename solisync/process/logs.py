@@ -17,6 +17,8 @@ from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, formatEvent
 from zope.interface import provider
 
 FORMATS = ("text", "json")
+LEVELS = ("info", "warn", "error")
+AUDIT = "solisync.audit"  # the namespace of the audit trail, which no level leaves out
 FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
 REASONS_MAX = 100  # the most reasons to log in an outage, in case they all differ
 
@@ -43,8 +45,12 @@ def quick_info(logger: Logger, text: str, **fields: object) -> None:
     logger.observer(fields)
 
 
-def observer(style: str, out: IO[str]) -> ILogObserver:
-    """Make a log observer that writes each event to `out` immediately; `style` is one of FORMATS."""
+def observer(style: str, out: IO[str], level: str = "info") -> ILogObserver:
+    """Make a log observer that writes each event of a `level` or above, and the audit trail, to `out` immediately.
+
+    `style` is one of FORMATS, `level` one of LEVELS.
+    """
+    least = LogLevel.levelWithName(level)
     line = _json_line if style == "json" else _text_line
     flushes_itself = getattr(out, "line_buffering", False)  # as standard error does
 
@@ -52,6 +58,8 @@ def observer(style: str, out: IO[str]) -> ILogObserver:
     def observe(event: LogEvent) -> None:
         # Twisted's ports announce themselves by its older way to log; the service has better lines for that.
         if event.get("log_namespace") == "log_legacy" and not event.get("isError"):
+            return
+        if event.get("log_level", LogLevel.info) < least and event.get("log_namespace") != AUDIT:
             return
         try:
             out.write(line(event))

@@ -6,6 +6,8 @@ from typing import Any
 
 from ..access.rate_limit import Limit
 
+PREFIX = "SOLISYNC_"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -14,16 +16,29 @@ class Setting:
     Rows of the same field are adjacent, and only one of them may be set.
     """
 
-    field: str
     variable: str
-    option: str = ""  # "" if there is only the variable
-    metavar: str = ""
+    metavar: str = ""  # for an option with a value, named as the variable
     flag: str | None = None  # for an option without a value: the value that it sets
+    switch: str = ""  # for an option without a value: its name
     read: Callable[[str], Any]
     show: Callable[[Any], str] | None = None  # the value for admins; None for a secret
     default: str | None = None
     missing: str | None = None  # for a required setting: the error if it isn't set
     help: str
+
+    @property
+    def field(self) -> str:
+        """The name in Settings or ServingSettings, which a variable shares with the one for its file."""
+        return self._name.removesuffix("_file")
+
+    @property
+    def option(self) -> str:
+        """The name on the command line, or "" if there is only the variable."""
+        return self._name.replace("_", "-") if self.metavar else self.switch
+
+    @property
+    def _name(self) -> str:
+        return self.variable.removeprefix(PREFIX).lower()
 
     @property
     def description(self) -> str:

@@ -17,11 +17,10 @@ from ..errors import SettingsError
 from ..postgres.dsn import missing_root_certificate
 from ..postgres.pool import SESSIONS_PER_CONNECTION
 from . import env_file
-from .setting import Setting
+from .setting import PREFIX, Setting
 from .table import TABLE
 
 OTHER_CONNECTIONS = 20  # to the same server, by commands, backups, replication and operators
-PREFIX = "SOLISYNC_"
 ENV_FILE = "env-file"  # an option of every entry point but the .tac file
 ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
 
@@ -51,6 +50,7 @@ class Settings:
     database_connections: int
     prepared_statements: bool
     log_format: str
+    log_level: str
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Self:
@@ -102,6 +102,7 @@ class ServingSettings(Settings):
     metrics_listen: str | None
     admin_listen: str | None
     admin_hosts: frozenset[str]
+    access_log: bool
     replay_quota_mib: int
     analytics_days: int | None
     history_days: int

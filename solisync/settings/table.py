@@ -12,7 +12,6 @@ from .setting import Setting, shown_limit, shown_links, shown_list, shown_switch
 
 TABLE = (
     Setting(
-        field="jwt_secret",
         variable="JWT_SECRET",
         read=values.secret,
         missing="is not set: it signs the players' tokens and needs at least 32 bytes,"
@@ -20,47 +19,37 @@ TABLE = (
         help="the secret that signs tokens (at least 32 bytes)",
     ),
     Setting(
-        field="jwt_secret",
         variable="JWT_SECRET_FILE",
-        option="jwt-secret-file",
         metavar="FILE",
         read=values.secret_file,
         help="a file with the secret that signs tokens, instead of JWT_SECRET (at least 32 bytes)",
     ),
     Setting(
-        field="jwt_secret_previous",
         variable="JWT_SECRET_PREVIOUS",
         read=values.secret,
         help="the previous secret, whose tokens are still accepted (at least 32 bytes)",
     ),
     Setting(
-        field="jwt_secret_previous",
         variable="JWT_SECRET_PREVIOUS_FILE",
-        option="jwt-secret-previous-file",
         metavar="FILE",
         read=values.secret_file,
         help="a file with the previous secret, whose tokens are still accepted (at least 32 bytes)",
     ),
     Setting(
-        field="database_url",
         variable="DATABASE_URL",
         read=values.dsn,
         show=server_of,
         help="the URL of the database (default: an embedded PostgreSQL)",
     ),
     Setting(
-        field="database_url",
         variable="DATABASE_URL_FILE",
-        option="database-url-file",
         metavar="FILE",
         read=values.dsn_file,
         show=server_of,
         help="a file with the URL of the database, instead of DATABASE_URL",
     ),
     Setting(
-        field="data_dir",
         variable="SOLISYNC_DATA_DIR",
-        option="data-dir",
         metavar="DIR",
         read=values.directory,
         show=str,
@@ -68,9 +57,7 @@ TABLE = (
         help="the directory in which the embedded PostgreSQL keeps its data",
     ),
     Setting(
-        field="listen",
         variable="SOLISYNC_LISTEN",
-        option="listen",
         metavar="ENDPOINT",
         read=values.endpoint,
         show=str,
@@ -78,9 +65,7 @@ TABLE = (
         help="the Twisted endpoint to serve on: tcp:8080:interface=127.0.0.1, unix:/run/solisync.sock, …",
     ),
     Setting(
-        field="trusted_proxies",
         variable="SOLISYNC_TRUSTED_PROXIES",
-        option="trusted-proxies",
         metavar="NETWORKS",
         read=values.networks,
         show=shown_list,
@@ -88,9 +73,7 @@ TABLE = (
         help="addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas",
     ),
     Setting(
-        field="cors_origins",
         variable="SOLISYNC_CORS_ORIGINS",
-        option="cors-origins",
         metavar="ORIGINS",
         read=values.origins,
         show=shown_list,
@@ -98,9 +81,7 @@ TABLE = (
         help="origins of browser clients, like https://play.example.org, separated by commas",
     ),
     Setting(
-        field="auth_limit",
         variable="SOLISYNC_AUTH_LIMIT",
-        option="auth-limit",
         metavar="REQUESTS/SECONDS",
         read=values.auth_limit,
         show=shown_limit,
@@ -108,7 +89,6 @@ TABLE = (
         help="the rate limit of one address for registrations, logins and refreshes together",
     ),
     Setting(
-        field="guest_limit",
         variable="SOLISYNC_GUEST_LIMIT",
         read=values.guest_limit,
         show=shown_limit,
@@ -116,9 +96,8 @@ TABLE = (
         help="the rate limit of one address for new guests (accounts without a password); 0 for no new guests",
     ),
     Setting(
-        field="pages",
         variable="SOLISYNC_PAGES",
-        option="no-pages",
+        switch="no-pages",
         flag="off",
         read=values.switch,
         show=shown_switch,
@@ -126,7 +105,6 @@ TABLE = (
         help="serve no pages for players, and allow no logins of browsers",
     ),
     Setting(
-        field="site_name",
         variable="SOLISYNC_SITE_NAME",
         read=values.site_name,
         show=str,
@@ -134,7 +112,6 @@ TABLE = (
         help="the name of the site, on every page",
     ),
     Setting(
-        field="site_links",
         variable="SOLISYNC_SITE_LINKS",
         read=values.site_links,
         show=shown_links,
@@ -142,9 +119,8 @@ TABLE = (
         help="links at the foot of every page: Name=address, separated by commas",
     ),
     Setting(
-        field="public_avatars",
         variable="SOLISYNC_PUBLIC_AVATARS",
-        option="public-avatars",
+        switch="public-avatars",
         flag="on",
         read=values.switch,
         show=shown_switch,
@@ -152,9 +128,7 @@ TABLE = (
         help="show avatars to all clients, not only to players who are logged in",
     ),
     Setting(
-        field="workers",
         variable="SOLISYNC_WORKERS",
-        option="workers",
         metavar="N",
         read=values.whole(1, 64),
         show=str,
@@ -162,9 +136,7 @@ TABLE = (
         help="the number of serving processes, for `solisync` and `twistd -n`; SIGHUP replaces them one by one",
     ),
     Setting(
-        field="checkers",
         variable="SOLISYNC_CHECKERS",
-        option="checkers",
         metavar="N",
         read=values.whole(0, 64),
         show=str,
@@ -172,9 +144,7 @@ TABLE = (
         help="the number of low-priority processes that check replays; 0 leaves checking to other nodes",
     ),
     Setting(
-        field="database_connections",
         variable="SOLISYNC_DATABASE_CONNECTIONS",
-        option="database-connections",
         metavar="N",
         read=values.whole(1, 1000),
         show=str,
@@ -182,9 +152,7 @@ TABLE = (
         help="the number of database connections per process",
     ),
     Setting(
-        field="streams",
         variable="SOLISYNC_STREAMS",
-        option="streams",
         metavar="N",
         read=values.whole(0, 100_000),
         show=str,
@@ -192,25 +160,20 @@ TABLE = (
         help="the maximum number of live event streams per process; 0 for no streams",
     ),
     Setting(
-        field="bus_database_url",
         variable="SOLISYNC_BUS_DATABASE_URL",
         read=values.dsn,
         show=server_of,
         help="the URL of the database without a pooler, for LISTEN, if DATABASE_URL leads to a pooler",
     ),
     Setting(
-        field="bus_database_url",
         variable="SOLISYNC_BUS_DATABASE_URL_FILE",
-        option="bus-database-url-file",
         metavar="FILE",
         read=values.dsn_file,
         show=server_of,
         help="a file with the URL of the database without a pooler, instead of SOLISYNC_BUS_DATABASE_URL",
     ),
     Setting(
-        field="stop_seconds",
         variable="SOLISYNC_STOP_SECONDS",
-        option="stop-seconds",
         metavar="SECONDS",
         read=values.seconds,
         show=str,
@@ -218,9 +181,7 @@ TABLE = (
         help="the time that a stop waits for running requests",
     ),
     Setting(
-        field="metrics_listen",
         variable="SOLISYNC_METRICS_LISTEN",
-        option="metrics-listen",
         metavar="ENDPOINT",
         read=values.endpoint,
         show=str,
@@ -228,9 +189,7 @@ TABLE = (
         " (default: none)",
     ),
     Setting(
-        field="admin_listen",
         variable="SOLISYNC_ADMIN_LISTEN",
-        option="admin-listen",
         metavar="ENDPOINT",
         read=values.admin_endpoint,
         show=str,
@@ -238,9 +197,7 @@ TABLE = (
         " (default: none)",
     ),
     Setting(
-        field="admin_hosts",
         variable="SOLISYNC_ADMIN_HOSTS",
-        option="admin-hosts",
         metavar="HOSTS",
         read=values.hosts,
         show=shown_list,
@@ -248,9 +205,7 @@ TABLE = (
         help="names under which a proxy serves the console over HTTPS, separated by commas",
     ),
     Setting(
-        field="log_format",
         variable="SOLISYNC_LOG_FORMAT",
-        option="log-format",
         metavar="text|json",
         read=values.log_format,
         show=str,
@@ -258,9 +213,22 @@ TABLE = (
         help="the format of the log: text for people, or one JSON object per line",
     ),
     Setting(
-        field="prepared_statements",
+        variable="SOLISYNC_LOG_LEVEL",
+        read=values.log_level,
+        show=str,
+        default="info",
+        help="the least level of lines in the log: info, warn or error; the audit trail is always logged",
+    ),
+    Setting(
+        variable="SOLISYNC_ACCESS_LOG",
+        read=values.switch,
+        show=shown_switch,
+        default="on",
+        help="log a line for each request",
+    ),
+    Setting(
         variable="SOLISYNC_PREPARED_STATEMENTS",
-        option="no-prepared-statements",
+        switch="no-prepared-statements",
         flag="off",
         read=values.switch,
         show=shown_switch,
@@ -268,7 +236,6 @@ TABLE = (
         help="don't prepare statements, for a PgBouncer in transaction mode, which can't keep them",
     ),
     Setting(
-        field="replay_quota_mib",
         variable="SOLISYNC_REPLAY_QUOTA_MIB",
         read=values.whole(0, 1_000_000),
         show=str,
@@ -276,14 +243,12 @@ TABLE = (
         help="the space for one account's replays, in MiB; 0 for no limit",
     ),
     Setting(
-        field="analytics_days",
         variable="SOLISYNC_ANALYTICS_DAYS",
         read=values.whole(1, 36_500),
         show=str,
         help="the number of days after which analytics events are deleted; if unset, they are kept",
     ),
     Setting(
-        field="history_days",
         variable="SOLISYNC_HISTORY_DAYS",
         read=values.whole(0, 3_650),
         show=str,

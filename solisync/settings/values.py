@@ -17,7 +17,7 @@ from ..access.client_address import Networks
 from ..access.rate_limit import AUTH, GUEST, Limit
 from ..access.tokens import can_sign
 from ..postgres.dsn import check_dsn
-from ..process.logs import FORMATS
+from ..process.logs import FORMATS, LEVELS
 
 SECRET_MIN_BYTES = 32
 SITE_NAME_MAX = 40
@@ -195,6 +195,13 @@ def log_format(text: str) -> str:
     """One of the formats of solisync.process.logs."""
     if text not in FORMATS:
         raise ValueError(f"must be {' or '.join(FORMATS)}, not {text!r}")
+    return text
+
+
+def log_level(text: str) -> str:
+    """One of the levels of solisync.process.logs."""
+    if text not in LEVELS:
+        raise ValueError(f"must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, not {text!r}")
     return text
 
 

@@ -38,4 +38,5 @@ def make_site(parts: Parts) -> Site:
         admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,
+        access_lines=settings.access_log,
     )

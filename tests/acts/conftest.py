@@ -5,7 +5,7 @@ from twisted.logger import globalLogPublisher
 
 from solisync.acts.act import Acting, Why
 from solisync.events.notices import command_notices
-from solisync.process.audit import NAMESPACE
+from solisync.process.logs import AUDIT
 from solisync.storage.acts import Actor
 
 
@@ -32,7 +32,7 @@ def audited():
     events = []
 
     def observe(event):
-        if event.get("log_namespace") == NAMESPACE:
+        if event.get("log_namespace") == AUDIT:
             events.append(event)
 
     globalLogPublisher.addObserver(observe)

@@ -11,7 +11,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from solisync.commands import sessions as command
 from solisync.commands.main import main
-from solisync.process.audit import NAMESPACE
+from solisync.process.logs import AUDIT
 from solisync.rules.sessions import RefreshRecord
 from solisync.storage import sessions
 from solisync.storage.rate_limits import Hit
@@ -78,7 +78,7 @@ async def test_revoking_all_sessions_is_in_the_audit_trail(administrate, server,
     await server.player("ann")
     with capturedLogs() as logged:
         await administrate(*words, "--reason", "takeover", "--note", "a leaked secret")
-    (said,) = [formatEvent(event) for event in logged if event.get("log_namespace") == NAMESPACE]
+    (said,) = [formatEvent(event) for event in logged if event.get("log_namespace") == AUDIT]
     assert "shell:" in said
     assert said.endswith(", takeover: a leaked secret")
     assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]

@@ -23,9 +23,19 @@ def main():
         worker.main(COST)
     elif settings.workers > 1:
         command = (sys.executable, __file__, "worker")
-        run(make_daemon(settings, reactor, os.environ, command=command), reactor, log_format=settings.log_format)
+        run(
+            make_daemon(settings, reactor, os.environ, command=command),
+            reactor,
+            log_format=settings.log_format,
+            log_level=settings.log_level,
+        )
     else:
-        run(make_service(settings, reactor, bcrypt_cost=COST), reactor, log_format=settings.log_format)
+        run(
+            make_service(settings, reactor, bcrypt_cost=COST),
+            reactor,
+            log_format=settings.log_format,
+            log_level=settings.log_level,
+        )
 
 
 if __name__ == "__main__":

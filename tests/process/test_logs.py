@@ -130,6 +130,17 @@ def test_failure_has_its_traceback(style):
         assert "Traceback" in json.loads(written)["traceback"]
 
 
+def test_level_leaves_out_lower_lines_but_not_the_audit_trail():
+    out = io.StringIO()
+    observe = logs.observer("json", out, "error")
+    for log in (Logger("tests", observer=observe), Logger(logs.AUDIT, observer=observe)):
+        log.info("info")
+        log.warn("warn")
+        log.error("error")
+    written = [(line["source"], line["message"]) for line in objects(out.getvalue())]
+    assert written == [("tests", "error"), *((logs.AUDIT, level) for level in logs.LEVELS)]
+
+
 def test_unwritable_log_is_ignored():
     """The service works on with a full disk or a closed terminal."""
     out = io.StringIO()
@@ -305,9 +316,23 @@ async def test_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     assert all(json.loads(line) for line in log.read_text().splitlines())
 
 
-def test_tac_file_refuses_json_logs(place):
+@pytest.mark.parametrize("words", [SOLISYNC, TWISTD])
+async def test_quiet_service_logs_the_audit_trail_alone(launch, reactor, shared_dsn, words):
+    """It logs no line for requests, and none about its start, with each entry point."""
+    truncate(shared_dsn)
+    variables = {"SOLISYNC_ACCESS_LOG": "off", "SOLISYNC_LOG_LEVEL": "warn", "SOLISYNC_STREAMS": "10"}
+    process = start(launch, *words, dsn=shared_dsn, **variables)
+    await ready(reactor, process.client())
+    await process.player()
+    process.stop()
+    (line,) = process.log.splitlines()
+    assert f" {logs.AUDIT}: register" in line
+
+
+@pytest.mark.parametrize("variable", [{"SOLISYNC_LOG_FORMAT": "json"}, {"SOLISYNC_LOG_LEVEL": "error"}])
+def test_tac_file_refuses_logs_of_its_own(place, variable):
     """A .tac file can't know where twistd logs. The error names another way."""
-    done = run(*TAC, JWT_SECRET=SECRET, SOLISYNC_LOG_FORMAT="json", cwd=place)
+    done = run(*TAC, JWT_SECRET=SECRET, **variable, cwd=place)
     assert done.status == 1
     assert any("need `twistd solisync` instead of a .tac file" in line for line in done.out + done.err)
 

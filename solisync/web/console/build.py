@@ -84,4 +84,5 @@ def make_console(parts: Parts) -> Site:
         trusted_proxies=settings.trusted_proxies,
         trust_unix=False,
         cors_origins=frozenset(),
+        access_lines=settings.access_log,
     )

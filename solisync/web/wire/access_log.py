@@ -17,14 +17,15 @@ _log = Logger()
 
 
 class AccessLog:
-    """Writes one line for each reply and each refused connection, and counts them.
+    """Counts each reply and each refused connection, and writes a line for each unless `lines` is False.
 
     Nothing that may be secret is logged: no query string, no body, and no header except X-Request-Id.
     """
 
-    def __init__(self, *, metrics: Metrics, seconds: Callable[[], float]) -> None:
+    def __init__(self, *, metrics: Metrics, seconds: Callable[[], float], lines: bool = True) -> None:
         self._metrics = metrics
         self._seconds = seconds
+        self._lines = lines
         self._warned = False
         self._next_origin_warning = float("-inf")
 
@@ -42,14 +43,16 @@ class AccessLog:
         streamed: bool,
         request_id: str,
     ) -> None:
-        """Log and count a reply. `route` is the template of the path, empty if the request had no route.
+        """Count and log a reply. `route` is the template of the path, empty if the request had no route.
 
         The metrics leave out the time of a `streamed` reply, because it depends on the client.
         """
         verb = method.decode("ascii")
+        self._metrics.answered(verb if route else "", route, status, None if streamed else seconds)
+        if not self._lines:
+            return
         shown = path[:PATH_BYTES].decode("ascii", "backslashreplace")
         milliseconds = round(seconds * 1000, 1)
-        self._metrics.answered(verb if route else "", route, status, None if streamed else seconds)
         quick_info(
             _log,
             "{line}",
@@ -66,8 +69,10 @@ class AccessLog:
         )
 
     def refused(self, refusal: Refusal, *, client: object, request_id: str) -> None:
-        """Log and count a refused connection; `request_id` is empty if no request had arrived."""
+        """Count and log a refused connection; `request_id` is empty if no request had arrived."""
         self._metrics.requests.labels("", "", refusal.status).inc()
+        if not self._lines:
+            return
         _log.info(
             "{client} refused: {status} {message} {request_id}",
             client=client,

@@ -39,10 +39,11 @@ class Site(ServerFactory):
         metrics: Metrics,
         admit: Callable[[Request, int | None], Refusal | None],
         trust_unix: bool = True,
+        access_lines: bool = True,
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor)
-        access_log = AccessLog(metrics=metrics, seconds=reactor.seconds)
+        access_log = AccessLog(metrics=metrics, seconds=reactor.seconds, lines=access_lines)
         self._make_channel = partial(
             Channel,
             reactor=reactor,
