@@ -23,7 +23,7 @@ all parts at the same time, and so close the database while requests still need 
 import encodings.idna  # noqa: F401  requests need it, and after twistd's --uid it may not be readable
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
@@ -49,6 +49,7 @@ from .postgres.database import Database
 from .postgres.migrate import load_migrations
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
+from .process.service_manager import ServiceManager
 from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
@@ -71,7 +72,7 @@ _log = Logger()
 def make_daemon(
     settings: ServingSettings,
     reactor: ReactorBase,
-    environ: Mapping[str, str],
+    environ: MutableMapping[str, str],
     options: Mapping[str, str] | None = None,
     *,
     uid: int | None = None,
@@ -85,18 +86,23 @@ def make_daemon(
     """
     for name, advice in unknown_variables(environ):
         _log.warn("{name} is not a setting: {advice}", name=name, advice=advice)
+    manager = ServiceManager.from_environ(environ)
+    daemon: Daemon
     if settings.workers == 1:
-        return make_service(settings, reactor, uid=uid)
-    return Supervisor(
-        settings=settings,
-        reactor=reactor,
-        environ=worker_environ(environ, options or {}),
-        embedded=_make_embedded(settings, reactor),
-        metrics=SharedMetrics(),
-        uid=uid,
-        log_to=log_to,
-        command=command,
-    )
+        daemon = make_service(settings, reactor, uid=uid)
+    else:
+        daemon = Supervisor(
+            settings=settings,
+            reactor=reactor,
+            environ=worker_environ(environ, options or {}),
+            embedded=_make_embedded(settings, reactor),
+            metrics=SharedMetrics(),
+            uid=uid,
+            log_to=log_to,
+            command=command,
+        )
+    daemon.manager = manager
+    return daemon
 
 
 def make_service(

@@ -81,6 +81,8 @@ class Solisync(Daemon):
         cast(listening.Acceptor, self._port).gives_way = gives_way
 
     def _explain_reload(self) -> None:
+        self.manager.reloading()
+        self.manager.ready("serving; only a service with workers can reload")
         self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")
 
     async def _stop(self) -> None:
@@ -126,6 +128,7 @@ class Solisync(Daemon):
             except (ConnectionFailed, TransactionAborted, Declined) as error:
                 if self._reactor.seconds() > quiet_until and reasons.is_new(str(error)):
                     self._log.warn("waiting for the database: {error}", error=error)
+                    self.manager.status(f"waiting for the database: {error}")
                 await deferLater(self._reactor, self.parts.database.pool.times.reconnect)
         if not self._stopping:
             self.parts.database.open(dsn)
@@ -135,4 +138,5 @@ class Solisync(Daemon):
             self.parts.history.start()
             self.checking.start()
             self._log.info("the database is open")
+            self.manager.ready("serving")
             self.when_open()

@@ -112,6 +112,7 @@ class Supervisor(Daemon):
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         self._on_hangup(self.replace_all)
+        self.manager.status("waiting for the first worker")
         self._reactor.callWhenRunning(self._fill)  # not before, because this process must handle signals first
         if self._embedded is not None:
             Deferred.fromCoroutine(self._embedded.start()).addErrback(self._give_up)
@@ -153,6 +154,8 @@ class Supervisor(Daemon):
 
     def _on_ready(self, ready: bool, worker: "Worker") -> bool:
         if ready:
+            if not self._ever_ready:
+                self.manager.ready(f"serving with {self._settings.workers} workers")
             self._ever_ready = worker.was_ready = True
             self._log.info("worker {pid} is ready", pid=worker.pid)
         return ready
@@ -189,11 +192,13 @@ class Supervisor(Daemon):
         self._replace_again = True
         if not self._replacing:
             self._replacing = True
+            self.manager.reloading()
             Deferred.fromCoroutine(self._replace_all()).addErrback(
                 lambda failure: self._log.failure("could not replace the workers", failure)
             )
 
     async def _replace_all(self) -> None:
+        status = "the last reload failed, see the log: the old workers serve"
         try:
             while self._replace_again and not self._stopping:
                 self._replace_again = False
@@ -202,12 +207,15 @@ class Supervisor(Daemon):
                 try:
                     if await self._replace(old):
                         self._log.info("replaced all workers")
+                        status = f"serving with {self._settings.workers} workers"
                 except OSError as error:
                     self._log.error("can't start a worker: {why}; keeping the old workers", why=error.strerror)
                 finally:
                     self._tell(old, TAKE_PART)  # for workers that were not replaced
         finally:
             self._replacing = False
+            if not self._stopping:
+                self.manager.ready(status)
 
     async def _replace(self, workers: list["Worker"]) -> bool:
         """Replace these workers; return False if a new one isn't ready in time, and keep the remaining old ones."""

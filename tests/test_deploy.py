@@ -100,7 +100,7 @@ def test_unit_has_valid_settings():
     assert listen == f"systemd:domain=UNIX:name={name}"
     del given["JWT_SECRET_FILE"]
     assert ServingSettings.from_environ(given | {"JWT_SECRET": SECRET}).workers > 1
-    assert "-HUP" in units.settings(units.SERVICE)["ExecReload"][0]
+    assert units.settings(units.SERVICE)["Type"] == ["notify-reload"]
 
 
 def test_memory_limit_of_the_unit_exceeds_the_bounds_of_the_service():

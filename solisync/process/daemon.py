@@ -28,6 +28,7 @@ from .. import __version__
 from ..errors import FatalError
 from . import listening, logs
 from .scrape import scrape_site
+from .service_manager import ServiceManager
 
 # Fast path: Python's default thresholds, a tenth of a push, see docs/performance.md. Requests leave hardly any
 # reference cycles, so a more frequent search would find nothing.
@@ -43,6 +44,7 @@ class Daemon(Service):
     _admin_port: IListeningPort | None = None
     _stopping = False
     failure: FatalError | None = None
+    manager = ServiceManager()
 
     def __init__(self, reactor: ReactorBase) -> None:
         self._reactor = reactor
@@ -122,6 +124,7 @@ class Daemon(Service):
         """Stop the service gracefully; the Deferred fires when it has stopped."""
         super().stopService()
         self._stopping = True
+        self.manager.stopping()
         return Deferred.fromCoroutine(self._stop())
 
     async def _stop(self) -> None:
