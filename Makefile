@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lint format smoke docs clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lock lint format smoke docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -88,6 +88,11 @@ bench-instructions: venv  ## count the instructions that a request costs (needs 
 
 release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git; 5 minutes)
 	@$(PYTHON) .ci/release_check.py
+
+lock: python  ## pin the packages of an installation, with hashes, in requirements.lock
+	@$(PYTHON) .ci/environment.py lock
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+		--no-emit-index-url --no-emit-find-links --output-file requirements.lock setup.py
 
 release-dump: venv  ## store a database of this version, for tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something

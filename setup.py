@@ -88,6 +88,7 @@ setup(
             "axe-playwright-python>=0.1.8",
             "pillow>=12.0",
         ],
+        "lock": ["pip-tools>=7.6"],
         "bench": [
             "fastapi>=0.165",
             "uvicorn>=0.54",

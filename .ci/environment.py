@@ -1,4 +1,4 @@
-"""Install solisync, editable, with an extra, into .venv, unless it is installed: `environment.py [test|pages|bench]`.
+"""Install solisync, editable, with an extra, into .venv, unless it is installed: `environment.py [EXTRA]`.
 
 This compares the content of setup.py's dependencies and entry points. A file that was only rewritten installs nothing,
 so an installed environment works without a network. If pip fails but the installed packages can be imported, that is
@@ -14,8 +14,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
-SIZES = {"": "170", "test": "350", "pages": "500", "bench": "400"}  # MB
-IMPORTED = {"": "solisync.commands.main", "test": "pytest", "pages": "playwright", "bench": "fastapi"}
+SIZES = {"": "170", "test": "350", "pages": "500", "bench": "400", "lock": "200"}  # MB
+IMPORTED = {
+    "": "solisync.commands.main",
+    "test": "pytest",
+    "pages": "playwright",
+    "bench": "fastapi",
+    "lock": "piptools",
+}
 
 
 def needed(extra):

@@ -133,7 +133,8 @@ def main() -> None:
     tools, installed = environment("tools"), environment("installed")
     install(tools, "pip", *TOOLS)
     wheel = build(tools)
-    install(installed, wheel)
+    install(installed, "--require-hashes", "--requirement", ROOT / "requirements.lock")
+    install(installed, "--no-deps", wheel)
     run(sys.executable, "-m", "pip", f"--python={installed}", "check")
     smoke(installed.parent, version)
     bill = DIST / f"solisync-{version}.cdx.json"

@@ -37,7 +37,7 @@ FLOORS = (
     {"web"},
     {"supervisor", "serving", "service", "client"},
     {"commands"},
-    {"tap", "worker"},
+    {"__main__", "tap", "worker"},
 )
 
 # Entry points: they alone see the environment and the global reactor, the latter through process.entry_point.

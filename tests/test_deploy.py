@@ -158,7 +158,7 @@ def test_backup_unit_reads_the_database_of_the_service():
     for name in {*re.findall(r"^(\w+)=", text, re.M)} - own:
         assert backup[name] == service[name], name
     (line,) = backup["ExecStart"]
-    assert service["ExecStart"] == [line.split()[0]]
+    assert Path(service["ExecStart"][0].split()[0]).parent == Path(line.split()[0]).parent
     chosen = command_parser().parse_args(line.split()[1:])
     assert chosen.into.removeprefix("%S/") in backup["StateDirectory"][0].split()
     assert chosen.keep >= 7
@@ -171,7 +171,7 @@ def test_every_unit_finds_the_database_that_the_sample_names(tmp_path):
     (line,) = re.findall(r"^#(DATABASE_URL=.*)$", text, re.M)
     file = tmp_path / "solisync.env"
     file.write_text(text.replace(f"#{line}", line))
-    programs = [unit for unit in units.UNITS.glob("*.service") if "/bin/solisync" in unit.read_text("utf-8")]
+    programs = [unit for unit in units.UNITS.glob("*.service") if "ExecStart=/opt/solisync/" in unit.read_text("utf-8")]
     assert len(programs) >= 2
     for unit in programs:
         assert units.settings(unit)["EnvironmentFile"] == ["-/etc/solisync/solisync.env"], unit.name

@@ -117,6 +117,18 @@ def dependencies(name, extras=frozenset(), seen=None):
     return set(seen)
 
 
+def test_lock_pins_what_an_installation_needs():
+    """requirements.lock has every package of an installation, at a version that setup.py allows, with hashes."""
+    text = (ROOT / "requirements.lock").read_text("utf-8")
+    blocks = re.split(r"^(?=[a-z])", text, flags=re.M)[1:]
+    pinned = dict(re.match(r"([a-z0-9-]+)==(\S+) ", block).groups() for block in blocks)
+    assert set(pinned) == dependencies("solisync")
+    assert all("--hash=sha256:" in block for block in blocks)
+    for wanted in map(Requirement, metadata.requires("solisync")):
+        if wanted.marker is None:
+            assert pinned[canonicalize_name(wanted.name)] in wanted.specifier, wanted
+
+
 def test_licence_of_each_dependency_is_documented():
     """docs/licences.md has a row for each package that an installation brings; `make release-check` reads them."""
     table = (ROOT / "docs" / "licences.md").read_text("utf-8")

@@ -161,7 +161,3 @@ def _smoke(url: str) -> NoReturn:
     from .smoke import smoke
 
     run(lambda reactor: smoke(url, reactor))
-
-
-if __name__ == "__main__":
-    main()

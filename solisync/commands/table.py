@@ -71,6 +71,7 @@ COMMANDS = (
             argument("--into", "write to a new file in DIR, named by the time", metavar="DIR"),
             argument("--keep", "with --into, delete all but the newest N backups", metavar="N", type=some),
             argument("--force", "replace the file if it exists", action="store_true"),
+            argument("--with-sessions", "also back up sessions, for a move; no service may run", action="store_true"),
             _PROGRESS,
         ),
         either=("file", "--into"),
@@ -79,7 +80,11 @@ COMMANDS = (
         "restore",
         "backup.backup:restore",
         "fill an empty database from a backup and update its schema; all players have to log in again",
-        (argument("file", "the file to read", metavar="FILE"), _PROGRESS),
+        (
+            argument("file", "the file to read", metavar="FILE"),
+            argument("--with-sessions", "also restore sessions, so that players stay logged in", action="store_true"),
+            _PROGRESS,
+        ),
     ),
     Command(
         "import-original",

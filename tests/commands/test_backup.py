@@ -91,6 +91,34 @@ async def test_restore_of_a_plain_dump_drops_its_sessions(administrate, filled, 
     assert run_sql(empty_database, LEFT_OUT) == [(0,) * 5]
 
 
+async def test_move_with_sessions_logs_nobody_out(administrate, serve, migrated_database, empty_database, place):
+    """The service must be stopped. Then the tokens, the recovery codes and the counting of games go on elsewhere."""
+    file = place / "dump"
+    old = await serve(migrated_database)
+    player = await old.player("ann")
+    await player.push((await player.pull()).merged)
+    code = (await player.make_recovery_codes(PASSWORD)).codes[0]
+    words = ("backup", file, "--with-sessions")
+    with pytest.raises(FatalError, match="--with-sessions is for a stopped service"):
+        await administrate(*words, DATABASE_URL=migrated_database)
+    assert [*place.iterdir()] == []
+    assert old.stop() == 0
+    await administrate(*words, DATABASE_URL=migrated_database)
+    done = await administrate("restore", file, "--with-sessions", DATABASE_URL=empty_database)
+    assert "all players stay logged in" in done
+    assert run_sql(empty_database, "TABLE known_states") == run_sql(migrated_database, "TABLE known_states") != []
+    new = await serve(empty_database)
+    refreshed = await new.ask("POST", "/api/auth/refresh", body={"refresh_token": player.tokens.refresh_token})
+    assert refreshed.status == 200
+    await new.client().recover("ann", code, PASSWORD)
+
+
+async def test_restore_with_sessions_needs_a_backup_with_sessions(administrate, filled, empty_database, place):
+    await administrate("backup", place / "dump")
+    with pytest.raises(FatalError, match="has no sessions: it was made without --with-sessions"):
+        await administrate("restore", place / "dump", "--with-sessions", DATABASE_URL=empty_database)
+
+
 async def test_existing_file_is_replaced_only_with_force(administrate, filled, place):
     file = place / "dump"
     file.write_text("precious")

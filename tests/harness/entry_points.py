@@ -13,7 +13,7 @@ from tests.harness.service import environment, ready
 SOLISYNC = (BIN / "solisync",)
 TWISTD = (BIN / "twistd", "-n", "--pidfile=", "solisync")
 TAC = (BIN / "twistd", "--pidfile=", "-ny", ROOT / "solisync.tac")
-MODULE = (sys.executable, "-m", "solisync.commands.main")
+MODULE = (sys.executable, "-m", "solisync")
 CHECKER = (sys.executable, "-P", str(ROOT / "tests" / "harness" / "checker.py"))
 BEGIN = (sys.executable, ROOT / "tests" / "harness" / "begin.py")
 SERVE = (sys.executable, ROOT / "tests" / "harness" / "serve.py")

@@ -1,7 +1,8 @@
 """`solisync backup` and `solisync restore`: the whole database in one file, in PostgreSQL's custom format.
 
 Refresh tokens, recovery codes and reset tokens are neither backed up nor restored, even from a file that has some.
-Otherwise a session that ended after the backup, or a code that was used after it, would be valid again.
+Otherwise a session that ended after the backup, or a code that was used after it, would be valid again. --with-sessions
+is for a move, in which no service runs between the backup and the restore.
 """
 
 import os
@@ -18,6 +19,7 @@ from twisted.internet.task import LoopingCall
 
 from ...diagnosis import introspection
 from ...errors import FatalError
+from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating
 from ...postgres.opening import open_connection
@@ -65,14 +67,19 @@ async def backup(task: Task) -> None:
         with closing(connection):
             if not await schema.number(Statements(connection)):
                 raise FatalError("solisync: this is not a solisync database")
+            if task.chosen.with_sessions:
+                await _refuse_running_service(connection)
             program = await find_closest("pg_dump", settings, task.environ, connection)
             name = None if into is None else new_name(datetime.now(UTC), await introspection.identity(connection))
-        file = (Path(task.chosen.file) if name is None else Path(into, name)).absolute()
-        programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
-        with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
-            without = [f"--exclude-table-data={table}" for table in LEFT_OUT]
-            words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
-            await programs.run(program, *words, heard=heard)
+            file = (Path(task.chosen.file) if name is None else Path(into, name)).absolute()
+            programs = Programs(reactor=task.reactor, dsn=dsn, environ=task.environ)
+            with _new_file(file, force=task.chosen.force) as unfinished, _watched(task, unfinished) as heard:
+                left_out = () if task.chosen.with_sessions else LEFT_OUT
+                without = [f"--exclude-table-data={table}" for table in left_out]
+                words = ["--format=custom", *without, "--verbose", f"--file={unfinished}", f"--dbname={programs.dsn}"]
+                await programs.run(program, *words, heard=heard)
+                if task.chosen.with_sessions:  # a node may have started during the backup
+                    await _refuse_running_service(connection)
     facts: dict[str, object] = {"file": str(file), "bytes": file.stat().st_size}
     text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
     if keep is not None:
@@ -83,6 +90,7 @@ async def backup(task: Task) -> None:
 
 async def restore(task: Task) -> None:
     """Restore a file into an empty database in one transaction, then update the schema."""
+    with_sessions = task.chosen.with_sessions
     settings, file = task.settings, Path(task.chosen.file).absolute()
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) != MAGIC:
@@ -96,7 +104,7 @@ async def restore(task: Task) -> None:
                 raise FatalError("solisync: this database is not empty: restore into a new, empty one")
             reader = find_newest("pg_restore", settings, task.environ)
             writer = find_newest("psql", settings, task.environ, encrypted=connection.encrypted)
-            wanted = _wanted(file, await _contents(programs, reader, file))
+            wanted = _wanted(file, await _contents(programs, reader, file), with_sessions=with_sessions)
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="solisync-") as chosen:
                 chosen.write("\n".join(wanted))
                 chosen.flush()
@@ -109,7 +117,8 @@ async def restore(task: Task) -> None:
             await apply(task.reactor, connection, load_migrations())
             players = await counts.players(Statements(connection))
         task.progress.clear()
-        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}; all players have to log in again"
+        text = f"restored {players:,} player{'' if players == 1 else 's'} from {file}"
+        text += "; all players stay logged in" if with_sessions else "; all players have to log in again"
         task.output.say(text, file=str(file), players=players)
 
 
@@ -125,12 +134,23 @@ async def _contents(programs: Programs, program: str, file: Path) -> str:
         raise
 
 
-def _wanted(file: Path, listed: str) -> list[str]:
+async def _refuse_running_service(connection: Connection) -> None:
+    if await introspection.service_connections(connection):
+        raise FatalError(
+            "solisync: --with-sessions is for a stopped service: a session that ends after the backup would live again"
+        )
+
+
+def _wanted(file: Path, listed: str, *, with_sessions: bool) -> list[str]:
     """Return the lines to restore, from the file's table of contents."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
     if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
         raise FatalError(f"solisync: {file} is not a solisync backup")
-    return [line for line in lines if not _LEFT_OUT.search(line)]
+    if not with_sessions:
+        return [line for line in lines if not _LEFT_OUT.search(line)]
+    if not any(" TABLE DATA " in line and " refresh_tokens " in line for line in lines):
+        raise FatalError(f"solisync: {file} has no sessions: it was made without --with-sessions")
+    return lines
 
 
 @contextmanager
