@@ -1,13 +1,15 @@
 """Klondike, for verifying uploaded replays. It is pure: no I/O, no clock, no imports from the rest of solisync.
 
 `check_literally` and `check` return verdicts, `make_timeline` returns the data for playback, and `draw_game` returns
-text for a terminal. `python -m solisync.klondike` runs these by hand. docs/verification.md explains the verdicts.
+text for a terminal. `find_win` plays a deal. `python -m solisync.klondike` runs these by hand. docs/verification.md
+explains the verdicts.
 """
 
 from .deal import SEED_PATTERN, read_seed
 from .drawing import draw_game
-from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording
+from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording, recorded
 from .scoring import PREFERRED
+from .solver import find_win
 from .timeline import Timeline, dealt, make_timeline
 from .verdict import ENGINE_VERSION, Status, Verdict, check, check_literally
 
@@ -28,7 +30,9 @@ __all__ = [
     "check_literally",
     "dealt",
     "draw_game",
+    "find_win",
     "make_timeline",
     "read_recording",
     "read_seed",
+    "recorded",
 ]

@@ -14,7 +14,9 @@ from .rules import COLUMNS, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move
 _DIGITS_MAX = 100
 
 MODES = ("Classic", "Zen", "Challenge", "TimeAttack", "Difficulty")
-DRAW_MODES = ("DrawOne", "DrawThree")
+DRAWS = {"DrawOne": 1, "DrawThree": 3}
+"""For each draw mode, the number of cards that a click on the stock deals."""
+DRAW_MODES = tuple(DRAWS)
 
 
 class Reason(StrEnum):
@@ -62,7 +64,7 @@ class Recording:
     @property
     def draw(self) -> int:
         """The number of cards that a click on the stock deals."""
-        return 3 if self.draw_mode == "DrawThree" else 1
+        return DRAWS[self.draw_mode]
 
     @property
     def is_zen(self) -> bool:
@@ -172,6 +174,21 @@ def _refuse(constant: str) -> NoReturn:
 
 def _whole(score: float) -> int | None:
     return int(score) if isinstance(score, int) or score.is_integer() else None
+
+
+_RECORDED_PILES: dict[int, str | dict[str, int]] = {
+    **{pile: {"Foundation": number} for number, pile in enumerate(FOUNDATIONS)},
+    **{pile: {"Tableau": number} for number, pile in enumerate(COLUMNS)},
+    STOCK: "Stock",
+    WASTE: "Waste",
+}
+
+
+def recorded(move: Move) -> str | dict[str, object]:
+    """A move as clients write it in `moves`."""
+    if move == STOCK_CLICK:
+        return "StockClick"
+    return {"Move": {"from": _RECORDED_PILES[move.source], "to": _RECORDED_PILES[move.target], "count": move.size}}
 
 
 def _move(recorded: str | CardsMoved) -> Move:

@@ -50,13 +50,17 @@ def _colour(card: int) -> bool:
     return card // SUIT_CARDS in (1, 2)
 
 
-# (card, the card that may lie on it in a column)
-_DESCENDING = frozenset(
-    (below, above)
-    for below in range(52)
+LIES_ON = tuple(
+    tuple(
+        below
+        for below in range(52)
+        if below % SUIT_CARDS == above % SUIT_CARDS + 1 and _colour(below) != _colour(above)
+    )
     for above in range(52)
-    if below % SUIT_CARDS == above % SUIT_CARDS + 1 and _colour(below) != _colour(above)
 )
+"""For each card, the cards that it may lie on in a column: two, or none for a king."""
+
+_DESCENDING = frozenset((below, above) for above in range(52) for below in LIES_ON[above])
 
 
 def play(board: Board, move: Move, draw: int, *, lenient: bool) -> Played | None:

@@ -10,13 +10,13 @@ from collections import Counter
 
 import pytest
 
-from solisync.klondike import PREFERRED, check, check_literally, make_timeline
+from solisync.klondike import PREFERRED, check, check_literally, make_timeline, recorded
 from solisync.klondike.deal import shuffled_deck
 from solisync.klondike.scoring import RULESETS
 from tests.klondike.test_search import deepened
 from tests.klondike.test_traces import follow
 from tests.klondike.test_verdict import FORGERIES, forge
-from tests.klondike.vectors import BY_NAME, DIRECTORY, encoded, is_explained, lines, read, recorded, wins
+from tests.klondike.vectors import BY_NAME, DIRECTORY, encoded, is_explained, lines, read, wins
 
 pytestmark = pytest.mark.long
 SECONDS = 5  # in which a checker must be done

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from solisync.klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally
+from solisync.klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, recorded
 from solisync.klondike import verdict as verdicts
 from solisync.klondike.rules import COLUMNS, FOUNDATIONS, Move
 from solisync.klondike.scoring import PREFERRED, RULESETS
 from solisync.klondike.search import Search
-from tests.klondike.vectors import BY_NAME, checked, encoded, is_explained, read, recorded, started, wins
+from tests.klondike.vectors import BY_NAME, checked, encoded, is_explained, read, started, wins
 
 NAMES = [ruleset.name for ruleset in RULESETS]
 

@@ -11,7 +11,7 @@ from solisync.klondike import check
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.recording import read_recording
-from solisync.klondike.rules import FACE_DOWN, FOUNDATIONS, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, is_won, play
+from solisync.klondike.rules import FACE_DOWN, PILE_NAMES, is_won, play
 from solisync.klondike.scoring import RULESETS
 
 HERE = Path(__file__).resolve().parent / "vectors"
@@ -54,18 +54,6 @@ def move_of(recorded):
     """Return a recorded move as the engine has it; for a whole list, read_recording does the same."""
     fields = {"seed": 0, "mode": "Zen", "draw_mode": "DrawOne", "final_score": 0, "moves": [recorded]}
     return read(fields).moves[0]
-
-
-def recorded(move):
-    """Return a move as clients write it."""
-    if move == STOCK_CLICK:
-        return "StockClick"
-    names = {STOCK: "Stock", WASTE: "Waste"}
-    source, target = (
-        names.get(pile) or ({"Foundation": pile} if pile in FOUNDATIONS else {"Tableau": pile - 4})
-        for pile in (move.source, move.target)
-    )
-    return {"Move": {"from": source, "to": target, "count": move.size}}
 
 
 def board_text(board):

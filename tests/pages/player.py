@@ -2,11 +2,12 @@
 
 import time
 
+from solisync.klondike import recorded
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.rules import FOUNDATIONS, PILE_NAMES, STOCK_CLICK, Move
 from solisync.klondike.scoring import MAY_19
-from tests.klondike.vectors import read, recorded, wins
+from tests.klondike.vectors import read, wins
 from tests.pages.visitor import until
 
 # The place of a card, or its target while the card is still moving.

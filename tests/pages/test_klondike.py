@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from solisync.klondike import Status, check_literally
+from solisync.klondike import Status, check_literally, recorded
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Move, play
 from solisync.klondike.scoring import MAY_19
-from tests.klondike.vectors import board_text, fnv, lines, read, recorded, wins
+from tests.klondike.vectors import board_text, fnv, lines, read, wins
 from tests.pages.engine import ADVICE, DECKS, FOLLOW, HINTED, UPLOAD, position_of
 from tests.pages.visitor import answered
 
