@@ -27,6 +27,7 @@ from .storage import (
     rate_limits,
     recovery,
     restrictions,
+    schema,
     sessions,
     sync,
 )
@@ -41,7 +42,8 @@ class Housekeeping:
 
     The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
     older than; guests without a session; old analytics and history. Each round calls `links_open` with the number of
-    reset links, and `guests_now` with the number of guests. A job that fails is logged, and the next round repeats it.
+    reset links, `guests_now` with the number of guests, and `backed_up` with the time of the newest backup (seconds
+    since 1970). A job that fails is logged, and the next round repeats it.
     """
 
     _log = Logger()
@@ -58,6 +60,7 @@ class Housekeeping:
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
         guests_now: Callable[[int], None] = lambda count: None,
+        backed_up: Callable[[float], None] = lambda when: None,
         batch: int = BATCH,
     ) -> None:
         self._database = database
@@ -65,6 +68,7 @@ class Housekeeping:
         self._history_days = history_days
         self._links_open = links_open
         self._guests = guests_now
+        self._backed_up = backed_up
         self._limits = limits
         self._batch = batch
         self._after_guest = NIL  # the last guest of the page before
@@ -117,6 +121,7 @@ class Housekeeping:
             "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
             "remembered answers": self._prune_answers,
             "guests": self._prune_guests,
+            "the newest backup": self._show_backup,
             "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
         }
         if self._analytics_days is not None:
@@ -165,6 +170,9 @@ class Housekeeping:
         if any(deleted):
             self._log.info("guests without a session deleted: {count}", count=sum(deleted))
         self._guests(await self._database.run(guests.number))
+
+    async def _show_backup(self) -> None:
+        self._backed_up(await self._database.run(schema.last_backup))
 
     async def _prune_admins(self) -> None:
         await self._database.run(admins.prune)

@@ -184,6 +184,7 @@ def make_service(
             limits=(settings.auth_limit, *filter(None, [settings.guest_limit]), *LIMITS),
             links_open=metrics.reset_links.set,
             guests_now=metrics.guests.set,
+            backed_up=metrics.last_backup.set,
         ),
         checking=parts.make(Checking, count=settings.checkers, changed=parts.recent.invalidate),
         sampler=parts.make(Sampler, sample=partial(_sample, parts)),
@@ -216,6 +217,7 @@ def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Me
 def _sample(parts: Parts) -> None:
     parts.metrics.password_hash_queue.set(parts.passwords.waiting)
     pool = parts.database.pool
+    parts.metrics.ready.set(pool.used + pool.idle > 0)
     parts.metrics.pool(
         used=pool.used,
         idle=pool.idle,

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults
@@ -53,6 +54,10 @@ class Solisync(Daemon):
     def __post_init__(self) -> None:
         super().__init__(self.parts.reactor)
 
+    @property
+    def _data_dir(self) -> Path | None:
+        return None if self.embedded is None else self.embedded.data_dir
+
     def privilegedStartService(self) -> None:
         """Claim the data directory and open the port, which may need root. Raises FatalError."""
         super().privilegedStartService()
@@ -63,7 +68,7 @@ class Solisync(Daemon):
         self._listen_for_admins(
             self.parts.settings.admin_listen, self.admin_site, public=public, inherited=self.admin_inherited
         )
-        self._listen_for_scrapes(self.parts.settings.metrics_listen, self.parts.metrics.exposition)
+        self._listen_for_scrapes(self.parts.settings.metrics_listen, self.parts.metrics.exposition, self._data_dir)
         if self.inherited is None:
             record_use(self.parts.settings.data_dir, self.parts.settings.database_url)
 
@@ -71,7 +76,7 @@ class Solisync(Daemon):
         """Begin to open the database; until it is open, requests get a 503."""
         super().startService()
         if self.inherited is None:
-            self._log_start("", self.parts.settings.listen, None if self.embedded is None else self.embedded.data_dir)
+            self._log_start("", self.parts.settings.listen, self._data_dir)
             self._on_hangup(self._explain_reload)
         self.sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)

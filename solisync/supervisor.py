@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError, gatherResults, maybeDeferred
@@ -91,6 +92,10 @@ class Supervisor(Daemon):
         if (settings.admin_listen or "").startswith("systemd:"):
             environ["SOLISYNC_ADMIN_LISTEN"] = "tcp:0:interface=127.0.0.1"  # for the same reason
 
+    @property
+    def _data_dir(self) -> Path | None:
+        return None if self._embedded is None else self._embedded.data_dir
+
     def privilegedStartService(self) -> None:
         """Claim the data directory and open the port, which may need root. Raises FatalError."""
         super().privilegedStartService()
@@ -101,14 +106,14 @@ class Supervisor(Daemon):
         self._listen_for_admins(self._settings.admin_listen, _Unserved(), public=bool(self._settings.admin_hosts))
         if self._admin_port is not None:
             self._sockets[ADMIN_SOCKET] = listening.share(self._admin_port)
-        self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition)
+        self._listen_for_scrapes(self._settings.metrics_listen, self._metrics.exposition, self._data_dir)
         record_use(self._settings.data_dir, self._settings.database_url)
 
     def startService(self) -> None:
         """Start the workers and the embedded database; the workers wait for it."""
         super().startService()
         text = f" with {self._settings.workers} workers"
-        self._log_start(text, self._settings.listen, None if self._embedded is None else self._embedded.data_dir)
+        self._log_start(text, self._settings.listen, self._data_dir)
         if self._settings.metrics_listen is not None:
             self._environ |= {"SOLISYNC_METRICS_LISTEN": "", **self._metrics.open()}  # the parent listens for all
         self._on_hangup(self.replace_all)
@@ -168,6 +173,7 @@ class Supervisor(Daemon):
         if status == 1 and not self._ever_ready:  # the next worker would fail for the same reason, which is logged
             self._give_up(Failure(FatalError("solisync: the workers can't start; the lines above give the reason")))
             return status
+        self._node.worker_deaths.inc()
         self._log.error("worker {pid} ended {how}, starting another", pid=worker.pid, how=ending(status))
         self._reactor.callLater(REPLACE_SECONDS if worker.was_ready else REPLACE_AGAIN_SECONDS, self._fill)
         return status

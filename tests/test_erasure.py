@@ -13,10 +13,7 @@ from tests.harness.acting import act
 from tests.harness.error_codes import table
 from tests.harness.footprint import COLUMNS, play, restrict, search
 
-KEYS_OF_REPLAYS = {
-    "public_replays",
-    "public_replays_begin",
-}  # they name no player, see tests/web/test_public_replays.py
+NAMELESS = {"last_backup", "public_replays", "public_replays_begin"}  # the last two: tests/web/test_public_replays.py
 
 
 @pytest.mark.parametrize("restricted", [False, True])
@@ -40,7 +37,7 @@ async def test_no_table_names_a_deleted_player(server, reactor, restricted):
     ((recorded,),) = server.sql(acts)
     tables = {table for table, _ in server.sql(COLUMNS)}
     empty = {table for table in tables if not server.sql(f'SELECT 1 FROM "{table}" LIMIT 1')}
-    assert empty == KEYS_OF_REPLAYS, f"play() leaves nothing in {empty}"
+    assert empty == NAMELESS, f"play() leaves nothing in {empty}"
     kept = search(server.dsn, (neighbour, "zz_kept_zz"))
     if restricted:
         assert search(server.dsn, needles) == kept

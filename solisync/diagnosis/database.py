@@ -30,6 +30,8 @@ FREE_SHARE = 0.1  # of the database's size, for the write-ahead log, rebuilt ind
 BACKED_UP_MAX = 2 * 2**40  # larger databases often take too long to back up and restore
 ANALYTICS_MAX = 10 * GIB
 TRANSACTIONS_MAX = 1_000_000_000  # half the number after which PostgreSQL accepts no more writes
+BACKUPS_RECORDED = 47  # the migration since which backups are recorded
+BACKUP_HOURS = 36
 LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
 
 
@@ -69,12 +71,15 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
     if settings.database_url is not None and not connection.server.pooled:
         for finding in connections(settings, server):
             yield finding
-    yield _schema(await schema.number(Statements(connection)))
+    number = await schema.number(Statements(connection))
+    yield _schema(number)
+    if number >= BACKUPS_RECORDED:
+        yield backup(theirs.timestamp() - await schema.last_backup(Statements(connection)))
     unusable = await introspection.unusable_tables(connection)
     if unusable:
         yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")
     elif not server.may_create:
-        yield wrong("rights", "this role may not create tables", "GRANT CREATE ON SCHEMA public to it")
+        yield note("rights", "this role may not create tables", "let its owner run solisync --migrate at upgrades")
     else:
         yield fine("rights", "this role has all rights that it needs")
     if not server.read_only:
@@ -187,6 +192,18 @@ async def _data_dir(settings: ServingSettings, connection: Connection) -> Path |
         return settings.data_dir
     directory = await introspection.data_directory(connection)
     return None if directory is None else Path(directory)
+
+
+def backup(age_seconds: float) -> Finding:
+    """Check the age of the newest backup; without one, it is as old as 1970."""
+    hours = age_seconds / 3600
+    if hours > 24 * 365 * 20:
+        advice = "enable solisync-backup.timer, unless another program makes backups"
+        return note("backup", "solisync backup has made none yet", advice)
+    text = f"the newest is {hours:.0f} h old"
+    if hours > BACKUP_HOURS:
+        return wrong("backup", text, "see why the nightly solisync backup fails")
+    return fine("backup", text)
 
 
 def disk(data_dir: Path | None, database_bytes: int) -> Finding:

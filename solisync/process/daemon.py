@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 from .. import __version__
 from ..errors import FatalError
 from . import listening, logs
+from .metrics import NodeMetrics
 from .scrape import scrape_site
 from .service_manager import ServiceManager
 
@@ -48,6 +49,7 @@ class Daemon(Service):
 
     def __init__(self, reactor: ReactorBase) -> None:
         self._reactor = reactor
+        self._node = NodeMetrics()
 
     @property
     def address(self) -> IAddress:
@@ -61,9 +63,15 @@ class Daemon(Service):
         assert self._admin_port is not None
         return self._admin_port.getHost()
 
-    def _listen_for_scrapes(self, description: str | None, exposition: Callable[[], bytes]) -> None:
-        if description is not None:
-            self._scrapes = listening.listen(self._reactor, description, scrape_site(exposition))
+    def _listen_for_scrapes(
+        self, description: str | None, exposition: Callable[[], bytes], data_dir: Path | None
+    ) -> None:
+        if description is None:
+            return
+        if data_dir is not None:
+            self._node.watch_disk(data_dir)
+        site = scrape_site(lambda: exposition() + self._node.exposition())
+        self._scrapes = listening.listen(self._reactor, description, site)
 
     def _listen_for_admins(
         self,

@@ -6,6 +6,7 @@ update at each change, like the number of connections in use, are sampled once a
 
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -84,6 +85,10 @@ class Metrics:
         self.logins = counter("logins", "Logins attempted, and passwords recovered or reset.", "outcome")
         self.suspended = gauge("suspended_players", "Suspended players.", mode=MAX)
         self.guests = gauge("guests", "Guests (accounts without a password).", mode=MAX)
+        self.last_backup = gauge(
+            "last_backup_timestamp_seconds", "When `solisync backup` last finished; 0 if never.", mode=MAX
+        )
+        self.ready = gauge("ready", "Serving processes that reach the database.")
         self.reset_links = gauge("reset_links_open", "Reset links that are still valid.", mode=MAX)
         self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
         self.refresh_repeats = counter("refresh_repeats", "Refreshes repeated after a lost answer.")
@@ -177,6 +182,23 @@ class Metrics:
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+class NodeMetrics:
+    """The metrics of a node, kept in memory by the process that listens for scrapes: the parent, or the only one."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.worker_deaths = Counter("solisync_worker_deaths", "Workers that ended unasked.", registry=self._registry)
+
+    def watch_disk(self, data_dir: Path) -> None:
+        """Report the free space of the disk with this directory, an embedded database's."""
+        free = Gauge("solisync_disk_free_bytes", "Free space for the embedded database.", registry=self._registry)
+        free.set_function(lambda: float(shutil.disk_usage(data_dir).free))
+
+    def exposition(self) -> bytes:
+        """Return these metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 class Sampler:

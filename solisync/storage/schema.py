@@ -1,9 +1,9 @@
-"""The migrations that the database has; solisync.postgres.migrate applies them."""
+"""The database as a whole: its migrations, which solisync.postgres.migrate applies, and its newest backup."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.declared import many, one
+from ..postgres.declared import execute, many, one
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 
@@ -47,3 +47,19 @@ async def lock_latest(statements: Statements) -> int:
 async def number(statements: Statements) -> int:
     """The number of the newest migration in any database; 0 without one."""
     return await latest(statements) if await statements.one(EXISTS) else 0
+
+
+@execute(
+    """
+    INSERT INTO last_backup (finished_at) VALUES (clock_timestamp())
+    ON CONFLICT (one) DO UPDATE SET finished_at = EXCLUDED.finished_at
+    """,
+    prepared=False,
+)
+async def record_backup() -> None:
+    """Store that a backup has just been finished."""
+
+
+@one("SELECT coalesce(extract(epoch FROM max(finished_at)), 0) FROM last_backup", prepared=False, row=float)
+async def last_backup() -> float:
+    """When the newest backup was finished, in seconds since 1970, or 0 if there is none."""

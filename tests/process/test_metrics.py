@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -16,7 +17,7 @@ from solisync.process import shared_metrics
 from solisync.process.scrape import scrape_site
 from solisync.supervisor import worker_environ
 from tests.harness.constants import PASSWORD, PATIENCE, ROOT
-from tests.harness.entry_points import serving
+from tests.harness.entry_points import SOLISYNC, serving, start
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import children, descriptors, free_port, replaced, wait_until_ready, workers
@@ -66,7 +67,23 @@ async def test_scrape_and_documentation_agree(service):
     for family in await service.families():
         name = family.name + ("_total" if family.type == "counter" else "")
         found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    assert documented.pop("solisync_disk_free_bytes") == set()  # the service has no embedded database
     assert found == documented
+
+
+async def test_scrape_of_a_node_has_ready_and_dead_workers_and_the_disk(launch, reactor, initialized, place):
+    data_dir, port = initialized(place / "data"), free_port()
+    words = ("--workers=2", f"--metrics-listen=tcp:{port}:interface=127.0.0.1")
+    process = start(launch, *SOLISYNC, *words, data_dir=data_dir)
+    service = Scraped(process, port)
+    await deferToThread(wait_until_ready, process, 2)
+    await service.reaches(2, "ready")
+    os.kill(min(workers(process)), signal.SIGKILL)
+    await deferToThread(wait_until_ready, process, 3)
+    await service.reaches(2, "ready")
+    assert await service.value("worker_deaths_total") == 1
+    assert 0 < await service.value("disk_free_bytes") <= shutil.disk_usage(data_dir).total
+    assert process.stop() == 0
 
 
 async def test_requests_are_counted_by_route(service):

@@ -18,7 +18,7 @@ from pathlib import Path
 from twisted.internet.task import LoopingCall
 
 from ...diagnosis import introspection
-from ...errors import FatalError
+from ...errors import DatabaseError, FatalError
 from ...postgres.connection import Connection
 from ...postgres.migrate import apply, load_migrations
 from ...postgres.migration_lock import migrating
@@ -80,6 +80,8 @@ async def backup(task: Task) -> None:
                 await programs.run(program, *words, heard=heard)
                 if task.chosen.with_sessions:  # a node may have started during the backup
                     await _refuse_running_service(connection)
+            with suppress(DatabaseError):  # on a standby, or on a schema from before this table
+                await schema.record_backup(Statements(connection))
     facts: dict[str, object] = {"file": str(file), "bytes": file.stat().st_size}
     text = f"backed up to {file}, {bytes_shown(file.stat().st_size)}"
     if keep is not None:
