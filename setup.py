@@ -52,7 +52,7 @@ setup(
     python_requires=">=3.11",
     packages=[*find_packages(include=["solisync", "solisync.*"]), "twisted.plugins"],
     package_dir={"": "."},
-    package_data={"solisync": ["py.typed", "static/*/*.*", "static/*/web/*", "web/*.json"]},
+    package_data={"solisync": ["py.typed", "static/*/*.*", "static/*/web/*", "web/*.json", "klondike/*.txt"]},
     zip_safe=False,
     cmdclass={"build_py": BuildWithCopies},
     install_requires=[

@@ -19,6 +19,7 @@ import sys
 import tarfile
 import time
 import urllib.request
+from datetime import date, timedelta
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ PLACE = ROOT / "build" / "release"
 DIST = ROOT / "dist"
 TOOLS = ("build>=1.6", "cyclonedx-bom>=7.5,<8")
 READY_SECONDS = 60
+DEALS_DAYS = 400
 
 
 def run(*words: object, **options: object) -> str:
@@ -44,7 +46,7 @@ def run(*words: object, **options: object) -> str:
 
 
 def check_what_is_written(version: str) -> None:
-    """Check that the changelog begins with a dated section of this version, and that the version's database is kept."""
+    """Check the changelog's newest section, the kept database of this version, and the days whose deals are chosen."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     first = re.search(r"^## (.+)$", text, re.M)
     last = max(file.name for file in (ROOT / "migrations").glob("*.sql"))
@@ -53,6 +55,10 @@ def check_what_is_written(version: str) -> None:
         sys.exit(f"release check failed: {dump.relative_to(ROOT)} is not a database with {last}: make release-dump")
     if first is None or not re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", first[1]):
         sys.exit(f"release check failed: CHANGELOG.md does not begin with the section {version} (year-month-day)")
+    begin, digits = (ROOT / "solisync" / "klondike" / "daily.txt").read_text("ascii").split()[-2:]
+    end = date.fromisoformat(begin) + timedelta(len(digits))
+    if end - date.today() < timedelta(DEALS_DAYS):
+        sys.exit(f"release check failed: daily.txt ends in less than {DEALS_DAYS} days, see CONTRIBUTING.md")
 
 
 def environment(name: str) -> Path:

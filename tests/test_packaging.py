@@ -65,11 +65,12 @@ def installation(wheel, tmp_path_factory, full):
 
 
 def test_wheel_has_all_files_and_no_twisted_package(wheel):
-    """A twisted/__init__.py would hide Twisted itself. The wheel has plugin, migrations, pages and type marker."""
+    """A twisted/__init__.py would hide Twisted itself. The wheel has plugin, migrations, deals and pages."""
     names = set(zipfile.ZipFile(wheel).namelist())
     migrations = {f"solisync/migrations/{file.name}" for file in (ROOT / "migrations").glob("*.sql")}
     assert migrations
-    assert {"solisync/py.typed", "twisted/plugins/solisync_plugin.py"} | migrations <= names
+    others = {"solisync/py.typed", "solisync/klondike/daily.txt", "twisted/plugins/solisync_plugin.py"}
+    assert others | migrations <= names
     assert {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync").rglob("*.py")} <= names
     pages = {f"solisync/{file.relative_to(ROOT / 'solisync')}" for file in (ROOT / "solisync" / "static").rglob("*.*")}
     client = {f"solisync/static/client/{file.name}" for file in (ROOT / "clients/javascript/src").glob("*.js")}
@@ -89,7 +90,7 @@ def test_installation_works_away_from_the_checkout(installation, tmp_path):
     file, _, count = found.out[0].rpartition(" ")
     assert Path(file).is_relative_to(installation)
     assert int(count) == len(list((ROOT / "migrations").glob("*.sql")))
-    assert run(python, "-m", "solisync.commands.main", "--version", cwd=tmp_path).out == [f"solisync {__version__}"]
+    assert run(python, "-m", "solisync", "--version", cwd=tmp_path).out == [f"solisync {__version__}"]
     twistd = "from twisted.scripts.twistd import run; run()"
     shown = run(python, "-c", twistd, "solisync", "--help", cwd=tmp_path)
     assert shown.status == 0

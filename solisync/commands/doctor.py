@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from twisted.internet.base import ReactorBase
@@ -67,7 +68,8 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     else:
         for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
-    for finding in (*host_checks.auth_limit(settings), *host_checks.streams(settings)):
+    today = datetime.now(UTC).date()
+    for finding in (*host_checks.auth_limit(settings), *host_checks.streams(settings), host_checks.deals(today)):
         yield finding
     if "admin-listen" in inherited:
         yield note("console", "not checked, because systemd passes its socket")

@@ -23,6 +23,7 @@ from twisted.web.client import ResponseFailed
 from ..client import ApiError, Client
 from ..errors import FatalError
 from ..rules.analytics import AnalyticsEvent, Batch
+from ..rules.challenge import daily_challenge
 from ..rules.events import BoardEvent, HelloEvent, ProgressEvent, StreamEvent
 from ..rules.replay_lists import RECENT_MAX
 
@@ -93,6 +94,7 @@ class _Smoke:
         await self._step("login of a page", lambda: self._log_in_as_a_page(name, password))
         challenge = await self._step("daily challenge", client.daily_challenge)
         print(f"     {challenge.date}: {challenge.description}")
+        _expect(challenge == daily_challenge(challenge.date), "this version has another deal or goal for that day")
         cards = await self._step("deal", lambda: client.deal(challenge.seed, "DrawOne"))
         _expect(len({*chain(cards.stock, *cards.tableau)}) == 52, "the deal doesn't have 52 different cards")
         events = client.events("leaderboard")

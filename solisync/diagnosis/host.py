@@ -1,21 +1,24 @@
-"""Checks of the settings: variables, secret, proxies, limits, open files, access to the console."""
+"""Checks of the settings: variables, secret, proxies, limits, open files, access to the console; and of the deals."""
 
 import math
 import resource
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 
 from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, UNIXServerEndpoint, serverFromString
 
 from ..access.rate_limit import AUTH
 from ..events.streams import room_for_streams
+from ..klondike.daily import FIRST_DAY, LAST_DAY
 from ..rules.browser_sessions import is_loopback
 from ..settings.settings import ServingSettings, unknown_variables
 from . import Finding, fine, note, wrong
 
 SECRET_BITS = 100  # below that, a secret looks like words or a pattern
+DEALS_DAYS = 60
 EVERYBODY = 1  # a network with a prefix of at most this length has at least half of all addresses
 
 
@@ -23,6 +26,15 @@ def names(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Check for variables that look like settings but aren't."""
     for name, advice in unknown_variables(environ):
         yield wrong("settings", f"{name} is not a setting", advice)
+
+
+def deals(today: date) -> Finding:
+    """Check that the deals of the coming days can be won, and are those of all nodes."""
+    if today < FIRST_DAY:
+        return fine("deals", f"upgrade nodes of 1.0.0 before {FIRST_DAY}: they have other deals from that day on")
+    if LAST_DAY - today < timedelta(DEALS_DAYS):
+        return note("deals", f"those after {LAST_DAY} perhaps can't be won", "install a newer version on all nodes")
+    return fine("deals", f"those of the days to {LAST_DAY} can be won")
 
 
 def secret(name: str, value: bytes) -> Finding:

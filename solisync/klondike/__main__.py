@@ -1,4 +1,4 @@
-"""`python -m solisync.klondike`: check a replay by hand, and show its game."""
+"""`python -m solisync.klondike`: check a replay by hand, and show its game; with `daily`, choose the deals of days."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, make_timeline
+from . import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally, daily_maker, make_timeline
 from .drawing import draw_game
 from .recording import read_recording
 
@@ -33,6 +33,9 @@ EXPLANATIONS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command, and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["daily"]:
+        return daily_maker.main(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
         body = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()

@@ -38,7 +38,7 @@ class Win(NamedTuple):
 
 
 def find_win(seed: int, draw_mode: str, budget: int = BUDGET) -> Win | None:
-    """Search for a win of a deal, and play it. None means that the search found no win, not that there is none."""
+    """Search for a win of a deal, and play it. None doesn't prove that there is no win."""
     draw = DRAWS[draw_mode]
     moves = _Search(draw).win(deal(seed), budget)
     if moves is None:
@@ -103,7 +103,7 @@ class _Search:
         return board
 
     def _continuations(self, board: Board) -> Iterable[Moves]:
-        """The ways to go on, best first; a move that can't be wrong is the only one."""
+        """The next moves to try, best first. A safe move is the only one."""
         tops = {board[pile][-1]: pile for pile in COLUMNS if board[pile]}
         heights = [len(board[pile]) for pile in FOUNDATIONS]
         empty = [pile for pile in COLUMNS if not board[pile]][:1]

@@ -3,25 +3,22 @@
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from ..errors import NotFound
 from ..klondike import DRAW_MODES, SEED_PATTERN, read_seed
+from ..klondike.daily import FIRST_DAY, SCORE_GOALS, daily_seed, goal_kind
 from .shapes import U64
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
-# (target score, most seconds, description), chosen by seed mod 6
-_GOALS = (
-    (None, 300, "Win within 5 minutes"),
-    (4_000, None, "Score 4,000 points or more"),
-    (None, 180, "Win within 3 minutes"),
-    (5_000, None, "Score 5,000 points or more"),
-    (None, 480, "Win within 8 minutes"),
-    (None, None, "Win the deal of the day"),
-)
+# by the kind of a goal: the most seconds
+_SECONDS = (300, None, 180, None, 480, None)
+_EARLY_SCORES = {1: 4_000, 3: 5_000}
+"""The scores to reach before FIRST_DAY, with the bonus for time that the pages add."""
 
 
 class DailyChallenge(Struct, frozen=True, kw_only=True):
@@ -34,14 +31,20 @@ class DailyChallenge(Struct, frozen=True, kw_only=True):
     max_time_secs: int | None
 
 
+@lru_cache(maxsize=100)  # most requests are about the same few days
 def daily_challenge(day: date) -> DailyChallenge:
     """Return the challenge of `day`."""
-    seed = 0
-    for byte in day.isoformat().encode("ascii"):
-        seed = (seed * 31 + byte) % 2**64
-    target_score, max_time_secs, description = _GOALS[seed % len(_GOALS)]
+    kind = goal_kind(day)
+    seconds = _SECONDS[kind]
+    score = (_EARLY_SCORES if day < FIRST_DAY else SCORE_GOALS).get(kind)
+    if seconds is not None:
+        description = f"Win within {seconds // 60} minutes"
+    elif score is not None:
+        description = f"Score {score:,} points or more"
+    else:
+        description = "Win the deal of the day"
     return DailyChallenge(
-        date=day, seed=seed, description=description, target_score=target_score, max_time_secs=max_time_secs
+        date=day, seed=daily_seed(day), description=description, target_score=score, max_time_secs=seconds
     )
 
 

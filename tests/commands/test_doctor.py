@@ -15,6 +15,7 @@ from solisync.diagnosis import database as database_checks
 from solisync.diagnosis import host as host_checks
 from solisync.diagnosis import ports
 from solisync.errors import FatalError
+from solisync.klondike.daily import FIRST_DAY, LAST_DAY
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import ServingSettings
 from tests.harness.constants import SECRET
@@ -51,7 +52,7 @@ async def test_healthy_service_has_no_findings(administrate, server):
     assert {record["level"] for record in records} == {"ok"}
     subjects = {record["subject"] for record in records}
     database = {"database", "clock", "schema", "rights", "backup", "disk", "tables"}
-    assert subjects == {"settings", "secret", "port", "proxy", "streams", "bus"} | database
+    assert subjects == {"settings", "secret", "port", "proxy", "streams", "deals", "bus"} | database
     text = await administrate("doctor", **environ)
     assert f"solisync {__version__} is running on {listen}" in text
     assert [line.split()[:2] for line in text.lines] == [["ok", record["subject"]] for record in records]
@@ -75,6 +76,20 @@ async def test_all_wrong_settings_are_found_together(examine):
 )
 async def test_misspelt_variable_is_found_with_the_nearest_name(examine, name, advice):
     assert f"{name} is not a setting {advice}" in (await examine(**{name: "1"}))["wrong", "settings"]
+
+
+@pytest.mark.parametrize(
+    ("today", "level", "words"),
+    [
+        (FIRST_DAY - timedelta(1), "ok", f"upgrade nodes of 1.0.0 before {FIRST_DAY}"),
+        (FIRST_DAY, "ok", f"to {LAST_DAY} can be won"),
+        (LAST_DAY - timedelta(59), "note", f"after {LAST_DAY} perhaps can't be won"),
+    ],
+)
+def test_days_without_chosen_deals_are_found(today, level, words):
+    found = host_checks.deals(today)
+    assert found.level == level
+    assert words in found.text
 
 
 async def test_weak_secret_is_found(examine, place):

@@ -24,5 +24,5 @@ def test_search_ends_with_its_budget():
 
 
 def test_search_ends_when_all_positions_are_visited():
-    """This deal has few, and no win."""
+    """The deal has few positions, and no win."""
     assert find_win(SMALL, "DrawThree", budget=10**9) is None

@@ -7,36 +7,59 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solisync.rules.challenge import daily_challenge, seconds_left
+from tests.harness.constants import ROOT
 
-GOALS = {
-    0: (None, 300, "Win within 5 minutes"),
-    1: (4000, None, "Score 4,000 points or more"),
-    2: (None, 180, "Win within 3 minutes"),
-    3: (5000, None, "Score 5,000 points or more"),
-    4: (None, 480, "Win within 8 minutes"),
-    5: (None, None, "Win the deal of the day"),
-}
+TABLE = ROOT / "solisync" / "klondike" / "daily.txt"
+
+SCORES = {1: 4000, 3: 5000}
+SCORES_2027 = {1: 300, 3: 500}
 
 
-@pytest.mark.parametrize(
-    ("day", "seed", "goal"),
-    [(date(2026, 4, 26), 1364344767969826, 4), (date(2026, 11, 20), 1364344768803968, 2)],
-)
-def test_known_days_keep_their_challenges(day, seed, goal):
-    challenge = daily_challenge(day)
-    assert (challenge.date, challenge.seed) == (day, seed)
-    assert (challenge.target_score, challenge.max_time_secs, challenge.description) == GOALS[goal]
+def goal(kind, scores):
+    """The most seconds, the score and the description of a goal."""
+    if kind in scores:
+        return None, scores[kind], f"Score {scores[kind]:,} points or more"
+    seconds = {0: 300, 2: 180, 4: 480}.get(kind)
+    return seconds, None, f"Win within {seconds // 60} minutes" if seconds else "Win the deal of the day"
 
 
-@given(st.dates())
-def test_challenge_of_a_day_follows_from_its_date(day):
-    """The seed is computed from the date's text, and its remainder picks the goal."""
+def facts(challenge):
+    return challenge.max_time_secs, challenge.target_score, challenge.description
+
+
+def folded(day):
     seed = 0
     for character in str(day):
         seed = seed * 31 + ord(character)
+    return seed % 2**64
+
+
+@pytest.mark.parametrize(
+    ("day", "seed", "kind"),
+    [(date(2026, 4, 26), 1364344767969826, 4), (date(2026, 11, 20), 1364344768803968, 2)],
+)
+def test_known_days_keep_their_challenges(day, seed, kind):
     challenge = daily_challenge(day)
-    assert challenge.seed == seed % 2**64
-    assert (challenge.target_score, challenge.max_time_secs, challenge.description) == GOALS[challenge.seed % 6]
+    assert (challenge.date, challenge.seed) == (day, seed)
+    assert facts(challenge) == goal(kind, SCORES)
+
+
+@given(st.dates(max_value=date(2026, 12, 31)) | st.dates(min_value=date(2032, 1, 1)))
+def test_challenge_outside_the_table_follows_from_the_date(day):
+    """The seed is computed from the date's text, and its remainder picks the goal."""
+    challenge = daily_challenge(day)
+    assert challenge.seed == folded(day)
+    assert facts(challenge) == goal(challenge.seed % 6, SCORES if day.year < 2027 else SCORES_2027)
+
+
+@given(st.dates(date(2027, 1, 1), date(2031, 12, 31)))
+def test_day_of_the_table_has_another_seed_and_the_same_kind_of_goal(day):
+    """A line of the table is a day, and the digits to be added to the seeds of that day and the days after it."""
+    lines = dict(line.split() for line in TABLE.read_text().splitlines())
+    offset = int(lines[f"{day.year}-01-01"][day.timetuple().tm_yday - 1], 36)
+    challenge = daily_challenge(day)
+    assert challenge.seed == folded(day) + offset
+    assert facts(challenge) == goal(folded(day) % 6, SCORES_2027)
 
 
 @pytest.mark.parametrize(
