@@ -254,7 +254,19 @@ def test_image_runs_without_root_and_without_a_shell():
     last = max(place for place, (instruction, _) in enumerate(lines) if instruction == "FROM")
     final = dict(lines[last:])
     order = [instruction for instruction, _ in lines[last:]]
-    assert order == ["FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT"]
+    assert order == [
+        "FROM",
+        "RUN",
+        "RUN",
+        "COPY",
+        "RUN",
+        "ENV",
+        "USER",
+        "VOLUME",
+        "EXPOSE",
+        "HEALTHCHECK",
+        "ENTRYPOINT",
+    ]
     assert final["USER"] == "solisync"
     assert yaml.safe_load(final["ENTRYPOINT"]) == ["solisync"]
     check = final["HEALTHCHECK"]

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
-        description="Set a new password for a player, read from standard input, and end all their sessions.",
+        description="Set a new password for a player, the first line of standard input, and end all their sessions.",
         epilog="Uses the service's database, which may be in use: the one in DATABASE_URL, else the embedded one in the"
         " data directory.",
     )
@@ -90,6 +90,6 @@ def _read_password() -> str:
                 sys.exit("the passwords differ")
             password.encode()
             return password
-        return without_line_end(sys.stdin.buffer.readline()).decode()
+        return without_line_end(sys.stdin.buffer.readline()).decode("utf-8-sig")
     except UnicodeError:
         sys.exit("the password is not UTF-8")

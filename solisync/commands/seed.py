@@ -76,7 +76,7 @@ def _password(task: Task) -> bytes:
     if not task.chosen.password_stdin:
         return secrets.token_bytes(32)
     try:
-        return check_new_password(without_line_end(sys.stdin.buffer.readline()).decode())
+        return check_new_password(without_line_end(sys.stdin.buffer.readline()).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise FatalError("solisync: the password is not UTF-8") from None
 

@@ -44,7 +44,10 @@ async def examine(
             return [finding async for finding in _findings(settings, connection, reactor)]
     except (FatalError, DatabaseError) as error:
         text = " ".join(str(error).removeprefix("solisync: ").split())
-        return [wrong("database", text, "check that the server runs, and that the settings name it")]
+        advice = "check that the server runs, and that the settings name it"
+        if "password authentication failed" in text:
+            advice = "correct user and password in DATABASE_URL: write %, @ and / in them as %25, %40 and %2F"
+        return [wrong("database", text, advice)]
 
 
 async def _findings(settings: ServingSettings, connection: Connection, reactor: ReactorBase) -> AsyncIterator[Finding]:

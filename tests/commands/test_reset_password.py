@@ -85,9 +85,9 @@ def test_usage_errors_exit_with_2():
 
 
 @pytest.mark.parametrize(
-    "given", [b"  spaced out\t \r\n", pytest.param(b"  spaced out\t ", marks=pytest.mark.long)], ids=repr
+    "given", [b"\xef\xbb\xbf  spaced out\t \r\n", pytest.param(b"  spaced out\t ", marks=pytest.mark.long)], ids=repr
 )
-async def test_reset_strips_only_the_line_end(server, given):
+async def test_reset_strips_only_the_line_end_and_a_byte_order_mark(server, given):
     """White space is part of the password."""
     await server.player("ann")
     assert reset(SCRIPT, server, password=given).status == 0

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -11,13 +12,14 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from twisted.internet.threads import deferToThread
-from twisted.logger import Logger, formatEvent
+from twisted.logger import Logger, capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
 from solisync.commands.smoke import PIXEL
 from solisync.process import logs
+from solisync.process.audit import audit
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, SECRET
+from tests.harness.constants import PASSWORD, ROOT, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, serving, start
 from tests.harness.http_requests import ask
 from tests.harness.payloads import replay
@@ -139,6 +141,25 @@ def test_level_leaves_out_lower_lines_but_not_the_audit_trail():
         log.error("error")
     written = [(line["source"], line["message"]) for line in objects(out.getvalue())]
     assert written == [("tests", "error"), *((logs.AUDIT, level) for level in logs.LEVELS)]
+
+
+def test_documented_fail2ban_filter_finds_the_client_of_a_failed_login():
+    """The filter of docs/security.md matches a line of the log as text, where <ADDR> is an address."""
+    (pattern,) = re.findall(r"^ {4}failregex = (.*)$", (ROOT / "docs" / "security.md").read_text("utf-8"), re.M)
+    pattern = pattern.replace("<ADDR>", r"(?P<addr>[0-9a-f:.]+)")
+    out = io.StringIO()
+    for client in ("203.0.113.7", "2001:db8::7"):
+        token = logs.serving.set({"client": client, "request_id": "r-1"})
+        try:
+            with capturedLogs() as events:
+                audit("login failed", user_id=None)
+                audit("login", user_id=None)
+            for event in events:
+                logs.observer("text", out)(event)
+        finally:
+            logs.serving.reset(token)
+    found = [re.search(pattern, line) for line in out.getvalue().splitlines()]
+    assert [match and match["addr"] for match in found] == ["203.0.113.7", None, "2001:db8::7", None]
 
 
 def test_unwritable_log_is_ignored():

@@ -159,6 +159,11 @@ def test_missing_root_certificate_is_a_problem(tmp_path, variable):
     assert "canary" not in problem
 
 
+def test_unknown_parameter_of_an_endpoint_is_named():
+    (problem,) = problems({"SOLISYNC_LISTEN": "tcp:8080:iface=127.0.0.1"})
+    assert problem.endswith("'tcp:8080:iface=127.0.0.1': there is no parameter 'iface'")
+
+
 def test_wrong_dsn_is_not_repeated():
     """A DSN that libpq can't read may still hold a password."""
     (problem,) = problems({"DATABASE_URL": "canary password"})
