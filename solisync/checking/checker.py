@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..klondike import ENGINE_VERSION, Reason, Status, Verdict, check, check_literally
+from ..klondike import ENGINE_VERSION, UNPROVED, Reason, Status, Verdict, check, check_literally, prove
 from .confinement import allow, confine
 from .messages import READY, Answer, Frames, Job, compressed_timeline, frame
 
@@ -120,6 +120,7 @@ class Checker:
             verdict=verdict,
             engine=ENGINE_VERSION,
             timeline_digest=None if timeline is None else sha256(timeline).digest(),
+            proved=prove(job.body) if verdict.status in UNPROVED else None,
             # The clock goes back by up to a tick when `allow` sets a limit, because Linux then counts by samples.
             cpu_seconds=max(cpu_seconds, 0.0),
         )

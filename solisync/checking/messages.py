@@ -9,7 +9,7 @@ from struct import Struct as Layout
 
 import msgspec
 
-from ..klondike import Verdict, make_timeline
+from ..klondike import Proved, Verdict, make_timeline
 
 FRAME_MAX = 16 * 2**20
 READY = b""  # the first frame that a checker sends
@@ -32,21 +32,27 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     engine: int
     timeline_digest: bytes | None
     """SHA-256 of the compressed timeline."""
+    proved: Proved | None = None
+    """What the moves prove, if the replay is refuted or undecided."""
     cpu_seconds: float
 
 
 class Playback(msgspec.Struct, frozen=True):
-    """A request for a timeline: a replay, and the verdict on it."""
+    """A request for a timeline: a replay, and the verdict on it; None for what its moves prove without a verdict."""
 
     body: bytes
-    verdict: Verdict
+    verdict: Verdict | None
 
 
 class PlayedBack(msgspec.Struct, frozen=True):
-    """The timeline of a Playback, compressed by zlib, or None if it is too long or there is a `problem`."""
+    """The timeline of a Playback, compressed by zlib, or None if it is too long or there is a `problem`.
+
+    `proved` is set only without a verdict, if the replay is readable.
+    """
 
     timeline: bytes | None
     problem: str | None = None
+    proved: Proved | None = None
 
 
 class Frames:

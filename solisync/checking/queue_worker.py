@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from ..errors import DatabaseError, Interrupted, Unavailable
 from ..events.bus import Bus
 from ..events.notices import BoardsChanged, Notice, ReplayStored, VerdictStored, boards_changed
-from ..klondike import ENGINE_VERSION, Reason, Status, Verdict
+from ..klondike import ENGINE_VERSION, Proved, Reason, Status, Verdict
 from ..postgres.database import Database
 from ..process.child import ending
 from ..process.metrics import Metrics
@@ -203,7 +203,12 @@ class Checking:
             if answer.verdict.status is Status.VERIFIED:
                 days = days_of(mode=replay.mode, seed=replay.seed, received_at=replay.received_at) or None
             await self._store(
-                claim, answer.verdict, engine=answer.engine, timeline_digest=answer.timeline_digest, days=days
+                claim,
+                answer.verdict,
+                engine=answer.engine,
+                timeline_digest=answer.timeline_digest,
+                days=days,
+                proved=answer.proved,
             )
 
     async def _wait(
@@ -229,6 +234,7 @@ class Checking:
         engine: int,
         timeline_digest: bytes | None = None,
         days: list[str] | None = None,
+        proved: Proved | None = None,
     ) -> None:
         """Store a verdict, and publish it with the boards that it changes, unless the replay had it already."""
         uncertain = False  # whether a failed attempt may have been committed
@@ -245,6 +251,7 @@ class Checking:
                     engine=engine,
                     timeline_digest=timeline_digest,
                     days=days,
+                    proved=proved,
                 )
             except Interrupted:
                 uncertain = True

@@ -5,10 +5,12 @@ Like a checker it has no settings, no database and no Twisted. It never searches
 
 import os
 import sys
+import zlib
 from contextlib import suppress
 
 import msgspec
 
+from ..klondike import evidence
 from .confinement import allow, confine
 from .messages import READY, Frames, Playback, PlayedBack, compressed_timeline, frame
 
@@ -19,9 +21,13 @@ _READ_BYTES = 65_536
 
 
 def make(playback: Playback) -> PlayedBack:
-    """Make the timeline of a verified replay."""
+    """Make the timeline of a verified replay; without a verdict, of the moves that are legal as recorded."""
     try:
-        return PlayedBack(compressed_timeline(playback.body, playback.verdict))
+        if playback.verdict is not None:
+            return PlayedBack(compressed_timeline(playback.body, playback.verdict))
+        if (found := evidence(playback.body)) is None:
+            return PlayedBack(None)
+        return PlayedBack(None if found.timeline is None else zlib.compress(found.timeline), proved=found.proved)
     except (ValueError, MemoryError) as error:
         return PlayedBack(None, str(error) or "it takes too much memory")
 

@@ -13,9 +13,8 @@ from ..errors import Conflict, NotFound, Unavailable
 from ..postgres.database import Database
 from ..process.metrics import Metrics
 from ..process.shielded import detached, shielded
-from ..storage import verdicts
-from ..storage.verdicts import PlaybackSource
-from .messages import Playback
+from ..storage import replays, verdicts
+from .messages import Playback, PlayedBack
 from .processes import TIMELINE_MAKER, TimelineProcess
 
 KEPT_BYTES = 4 * 2**20  # of compressed timelines, about two thousand
@@ -101,6 +100,21 @@ class Timelines:
             outcome.raiseException()
         return outcome
 
+    async def evidence(self, replay_id: str) -> PlayedBack:
+        """Return what the moves of a replay prove, and these moves as a timeline, whatever its verdict is.
+
+        It isn't kept, because only admins ask for it. The errors are those of `make`.
+        """
+        if len(self._lock.waiting) >= self._most_waiting:
+            raise Unavailable
+        return await shielded(self._lock.run(lambda: detached(self._evidence(replay_id))))
+
+    async def _evidence(self, replay_id: str) -> PlayedBack:
+        body = await self._database.run(replays.fetch, replay_id)
+        if body is None:
+            raise NotFound("replay_not_found")
+        return await self._play(Playback(body, None))
+
     def _settle(self, outcome: KeptTimeline | Failure, etag: str) -> tuple[KeptTimeline | Failure]:
         """The outcome for all waiting requests, in a tuple: only the first callback of a Deferred gets a failure."""
         del self._making[etag]
@@ -110,22 +124,22 @@ class Timelines:
         source = await self._database.run(verdicts.playback_source, replay_id)
         if source is None:
             raise NotFound("replay_not_found")
-        timeline = await self._play(source)
+        timeline = (await self._play(Playback(source.body, source.verdict))).timeline
         self._metrics.timelines.labels("made").inc()
         if timeline is None:
             raise Conflict("not_playable", "replay can not be played back")
         self._keep(source.etag, timeline)
         return KeptTimeline(source.etag, timeline)
 
-    async def _play(self, source: PlaybackSource) -> bytes | None:
-        """Make a timeline in the process; log the problem and return None if there is one."""
+    async def _play(self, playback: Playback) -> PlayedBack:
+        """Make a timeline in the process, and log its problem if there is one."""
         process = await self._ready()
-        played = await self._within(SECONDS, process, process.make(Playback(source.body, source.verdict)))
+        played = await self._within(SECONDS, process, process.make(playback))
         if played is None:
             raise self._failure(process)
         if played.problem is not None:
-            self._log.error("a verified replay can't be played back: {why}", why=played.problem)
-        return played.timeline
+            self._log.error("a replay can't be played back: {why}", why=played.problem)
+        return played
 
     async def _ready(self) -> TimelineProcess:
         """Return the process, started if there is none."""

@@ -10,7 +10,7 @@ from msgspec import structs
 from ..acts import replays
 from ..acts.act import Act, Acting, Done
 from ..errors import FatalError, NotFound
-from ..klondike import UnreadableError, draw_game, read_recording
+from ..klondike import UNPROVED, UnreadableError, draw_game, in_words, prove, read_recording
 from ..rules.shapes import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
@@ -83,8 +83,12 @@ async def show(task: Task) -> None:
             raise NotFound("replay_not_found", f"no such replay: {task.chosen.id}")
         facts = structs.asdict(found.replay)
         del facts["user_id"]
+        proved = found.replay.proved or (prove(found.body) if found.replay.status in UNPROVED else None)
+        facts |= {"proved": proved, "finding": in_words(found.replay.final_score, proved)}
         same = await listed_replays.same_game(statements, found.replay.id)
         facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
+        if not task.output.json:
+            del facts["proved"]  # the finding has it in words
         task.output.facts(facts)
         if not task.output.json:
             _draw(task, found)
@@ -137,6 +141,7 @@ COLUMNS = (
     Column("verdict", 10),
     Column("listed", 6),
     Column("held", 4),
+    Column("finding", 40),
 )
 TOP_COLUMNS = (
     Column("username", 20),
@@ -145,6 +150,7 @@ TOP_COLUMNS = (
     Column("recorded_at", 19),
     Column("verdict", 10),
     Column("replay_id", 36),
+    Column("finding", 40),
 )
 
 

@@ -1,12 +1,13 @@
 """Klondike, for verifying uploaded replays. It is pure: no I/O, no clock, no imports from the rest of solisync.
 
-`check_literally` and `check` return verdicts, `make_timeline` returns the data for playback, and `draw_game` returns
-text for a terminal. `find_win` plays a deal. `python -m solisync.klondike` runs these by hand. docs/verification.md
-explains the verdicts.
+`check_literally` and `check` return verdicts, `prove` and `evidence` return what the moves of any replay prove,
+`make_timeline` returns the data for playback, and `draw_game` text for a terminal. `find_win` plays a deal.
+`python -m solisync.klondike` runs these by hand. docs/verification.md explains the verdicts.
 """
 
 from .deal import SEED_PATTERN, read_seed
 from .drawing import draw_game
+from .evidence import UNPROVED, Evidence, Proved, evidence, in_words, prove
 from .recording import DRAW_MODES, MODES, Pile, Reason, RecordedMove, UnreadableError, read_recording, recorded
 from .scoring import PREFERRED
 from .solver import find_win
@@ -19,7 +20,10 @@ __all__ = [
     "MODES",
     "PREFERRED",
     "SEED_PATTERN",
+    "UNPROVED",
+    "Evidence",
     "Pile",
+    "Proved",
     "Reason",
     "RecordedMove",
     "Status",
@@ -32,6 +36,7 @@ __all__ = [
     "draw_game",
     "find_win",
     "make_timeline",
+    "prove",
     "read_recording",
     "read_seed",
     "recorded",

@@ -1,6 +1,7 @@
 """The timeline of a verified replay: the deal and every step, so that playback needs no rules."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,7 +11,7 @@ from .deal import deal
 from .game import Game
 from .recording import Recording, read_recording
 from .rules import COLUMNS, FACE_DOWN, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, Board, Move, MoveEvent, Played
-from .scoring import RULESETS
+from .scoring import RULESETS, Ruleset
 from .verdict import Verdict
 
 STEPS_MAX = 2_000
@@ -64,18 +65,28 @@ def make_timeline(body: bytes, verdict: Verdict) -> bytes | None:
     recording = read_recording(body)
     if len(recording.moves) + verdict.undos > STEPS_MAX:
         return None
+    (ruleset,) = (ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset)
+    game, timeline = played(recording, ruleset, verdict.undo_places)
+    if not game.won or game.score != verdict.score:
+        raise ValueError("the verdict is on another replay")
+    return timeline
+
+
+def played(recording: Recording, ruleset: Ruleset, undo_places: Sequence[int]) -> tuple[Game, bytes]:
+    """Play a recording with these undos up to the first illegal move; return the game, and its timeline as JSON."""
     first = deal(recording.seed)
-    return msgspec.json.encode(
-        Timeline(
-            seed=str(recording.seed),
-            draw_mode=recording.draw_mode,
-            mode=recording.mode,
-            ruleset=verdict.ruleset,
-            undos=verdict.undos,
-            deal=_dealt(first),
-            steps=_steps(recording, first, verdict),
-        )
+    game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen)
+    steps = _steps(recording, game, undo_places)
+    timeline = Timeline(
+        seed=str(recording.seed),
+        draw_mode=recording.draw_mode,
+        mode=recording.mode,
+        ruleset=ruleset.name,
+        undos=sum(step.input == "undo" for step in steps),
+        deal=_dealt(first),
+        steps=steps,
     )
+    return game, msgspec.json.encode(timeline)
 
 
 def dealt(seed: int) -> Deal:
@@ -87,10 +98,8 @@ def _dealt(first: Board) -> Deal:
     return Deal([[card % FACE_DOWN for card in first[pile]] for pile in COLUMNS], list(first[STOCK]))
 
 
-def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[TimelineStep]:
-    (ruleset,) = (ruleset for ruleset in RULESETS if ruleset.name == verdict.ruleset)
-    game = Game(first, ruleset, draw=recording.draw, zen=recording.is_zen)
-    undos = Counter(verdict.undo_places)
+def _steps(recording: Recording, game: Game, undo_places: Sequence[int]) -> list[TimelineStep]:
+    undos = Counter(undo_places)
     steps: list[TimelineStep] = []
     undoable: list[TimelineStep] = []
     for place, move in enumerate(recording.moves):
@@ -105,8 +114,6 @@ def _steps(recording: Recording, first: Board, verdict: Verdict) -> list[Timelin
         step = _step(before, move, played, recording.draw, game.score)
         steps.append(step)
         undoable.append(step)
-    if not game.won or game.score != verdict.score:
-        raise ValueError("the verdict is on another replay")
     return steps
 
 

@@ -8,7 +8,9 @@ from binascii import b2a_base64
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..klondike import Verdict
+import msgspec
+
+from ..klondike import Proved, Verdict
 from ..postgres.declared import count, maybe, one
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
@@ -96,22 +98,23 @@ SETTLE = Query(
         SELECT (status, reason, ruleset, undos, score, moves) AS shown FROM verdicts WHERE replay_id = $1::uuid
     ), settled AS (
         DELETE FROM replay_checks WHERE replay_id = $1::uuid AND claimed_until = $2::timestamptz RETURNING replay_id
-    ), proved AS (
+    ), kept AS (
         UPDATE verdicts SET engine = greatest(engine, $9::int)
         WHERE replay_id = (SELECT replay_id FROM settled) AND status = 'verified' AND $3::text = 'undecided'
         RETURNING replay_id
     ), stored AS (
         INSERT INTO verdicts AS known
             (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine, timeline_digest, undo_places,
-                boards)
+                boards, proved)
         SELECT replay_id, $3::text, $4::text, $5::text, $6::int, $7::int, $8::int, clock_timestamp(), $9::int,
-            decode($10::text, 'base64'), $11::smallint[], $12::text[]
-        FROM settled WHERE NOT EXISTS (SELECT FROM proved)
+            decode($10::text, 'base64'), $11::smallint[], $12::text[],
+            $13::text
+        FROM settled WHERE NOT EXISTS (SELECT FROM kept)
         ON CONFLICT (replay_id) DO UPDATE SET
             status = excluded.status, reason = excluded.reason, ruleset = excluded.ruleset, undos = excluded.undos,
             score = excluded.score, moves = excluded.moves, checked_at = excluded.checked_at, engine = excluded.engine,
             timeline = NULL, timeline_digest = excluded.timeline_digest, undo_places = excluded.undo_places,
-            boards = excluded.boards
+            boards = excluded.boards, proved = excluded.proved
         WHERE known.engine <= excluded.engine
         RETURNING (status, reason, ruleset, undos, score, moves) AS shown
     )
@@ -171,16 +174,19 @@ async def settle(
     engine: int,
     timeline_digest: bytes | None,
     days: list[str] | None,
+    proved: Proved | None,
 ) -> bool:
     """Store the verdict and end the check, unless another node has the claim. Needs the lock of the player's row.
 
-    `days` are the boards of days that rank a verified replay. Return whether the verdict has changed.
+    `days` are the boards of days that rank a verified replay; `proved` is what the moves of another one prove. Return
+    whether the verdict has changed.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")
     places = list(verdict.undo_places) or None
     reason = None if verdict.reason is None else verdict.reason.value
-    values = (verdict.status.value, reason, *facts, digest, places, days)
+    shown = None if proved is None else msgspec.json.encode(proved).decode()
+    values = (verdict.status.value, reason, *facts, digest, places, days, shown)
     return await transaction.maybe(SETTLE, claim.replay_id, claim.until, *values) or False
 
 

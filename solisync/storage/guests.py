@@ -44,7 +44,8 @@ MOVE = Statement(
     ), evidence AS (
         UPDATE board_evidence SET user_id = $1::uuid WHERE user_id = $2::uuid AND board = 'own'
     ), charged AS (
-        UPDATE replay_usage SET used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
+        UPDATE replay_usage SET replays = replays + (SELECT count(*) FROM moved),
+            used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
         WHERE user_id = $1::uuid
     )
     INSERT INTO joined_guests (guest_id, user_id) VALUES ($2::uuid, $1::uuid)

@@ -1,21 +1,27 @@
 """Lists of replays for operators: docs/moderation.md "Recipes"."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from ..klondike import Proved, in_words
 from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
 from ..rules.queries import ListPosition
 from .paging import END
+from .rows import converted
+from .verdicts import read_proved
 
 AMONG = 4_000  # only the newest replays, of all players or of one, are searched
 
 
 @dataclass(frozen=True, slots=True)
 class FoundReplay:
-    """A replay with its verdict; `held` means that an operator keeps it unlisted."""
+    """A replay with its verdict; `held` means that an operator keeps it unlisted.
+
+    `finding` says in words how a refuted or undecided replay differs from its claim, from what its moves have `proved`.
+    """
 
     id: str
     username: str
@@ -29,18 +35,33 @@ class FoundReplay:
     reason: str | None
     listed: bool
     held: bool
+    proved: Proved | None
+    finding: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "finding", in_words(self.final_score, self.proved))
 
 
 @dataclass(frozen=True, slots=True)
 class UnprovedEntry:
-    """A leaderboard entry whose best score no replay proves, with the newest replay that claims it."""
+    """A leaderboard entry whose best score no replay proves, with the newest replay that claims it.
 
+    `id` names this score of this player.
+    """
+
+    id: str
+    user_id: str
     username: str
     display_name: str
     best_score: int
     recorded_at: datetime
     replay_id: str | None
     verdict: str | None
+    proved: Proved | None
+    finding: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "finding", in_words(str(self.best_score), self.proved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +79,12 @@ _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
         coalesce(status, 'pending') AS verdict, reason,
         unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
-        coalesce(held, false) AS held
+        coalesce(held, false) AS held, proved
     FROM (
         SELECT * FROM replays WHERE {{}} ORDER BY {{}} LIMIT {AMONG}
     ) AS replays
     LEFT JOIN LATERAL (
-        SELECT status, reason FROM verdicts WHERE verdicts.replay_id = replays.id LIMIT 1
+        SELECT status, reason, proved FROM verdicts WHERE verdicts.replay_id = replays.id LIMIT 1
     ) AS verdict ON true
     JOIN users ON users.id = replays.user_id
     WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held)
@@ -76,8 +97,9 @@ _OF_PLAYER = (
     "(user_id, received_at, id) < ($6::uuid, $4::timestamptz, $5::uuid) AND user_id >= $6::uuid",
     "user_id DESC, received_at DESC, id DESC",
 )
-NEWEST = Query("admin_newest_replays", _SHOWN.format(*_ALL), prepared=False, row=FoundReplay)
-OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format(*_OF_PLAYER), prepared=False, row=FoundReplay)
+_ROW = converted(FoundReplay, proved=read_proved)
+NEWEST = Query("admin_newest_replays", _SHOWN.format(*_ALL), prepared=False, row=_ROW)
+OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format(*_OF_PLAYER), prepared=False, row=_ROW)
 
 _END = f"""
     SELECT received_at AS time, id FROM replays
@@ -123,14 +145,15 @@ async def end_of_page(
 
 @many(
     f"""
-    SELECT username, display_name, best_score, recorded_at, claim.id AS replay_id, claim.verdict
+    SELECT users.id || '.' || best_score AS id, users.id AS user_id, username, display_name, best_score, recorded_at,
+        claim.id AS replay_id, claim.verdict, claim.proved
     FROM (
         SELECT * FROM leaderboard WHERE visible
         ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT {ENTRIES}
     ) AS entry
     JOIN users ON users.id = entry.user_id
     LEFT JOIN LATERAL (
-        SELECT id, coalesce(status, 'pending') AS verdict FROM replays LEFT JOIN verdicts ON replay_id = id
+        SELECT id, coalesce(status, 'pending') AS verdict, proved FROM replays LEFT JOIN verdicts ON replay_id = id
         WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
         ORDER BY received_at DESC, id DESC LIMIT 1
     ) AS claim ON true
@@ -141,7 +164,7 @@ async def end_of_page(
     ORDER BY recorded_at DESC
     """,  # noqa: S608
     prepared=False,
-    row=UnprovedEntry,
+    row=converted(UnprovedEntry, proved=read_proved),
 )
 async def unproved() -> list[UnprovedEntry]:
     """The entries among the first ENTRIES of the leaderboard whose best score no replay proves, newest first."""

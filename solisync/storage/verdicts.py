@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.json import Decoder
 
-from ..klondike import Status, Verdict
+from ..klondike import Proved, Status, Verdict, in_words
 from ..postgres.declared import maybe
 from ..rules.replays import VerdictAnswer
 from .replays import RECORDED_AT
@@ -42,6 +43,12 @@ class CheckedReplay(Struct, frozen=True):
     engine: int | None
     queue: str | None
     attempts: int | None
+    proved: Annotated[Proved | None, Meta(description="what the moves prove, if the replay is refuted or undecided")]
+
+    @property
+    def finding(self) -> str | None:
+        """How the replay differs from its claim, in words; None if nothing is known."""
+        return in_words(self.final_score, self.proved)
 
 
 class CheckedGame(NamedTuple):
@@ -82,6 +89,8 @@ class PlaybackSource:
             undo_places=self.undo_places or (),
         )
 
+
+read_proved = Decoder(Proved).decode
 
 _ETAG = """'"' || encode(timeline_digest, 'hex') || '"'"""
 
@@ -126,7 +135,7 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
         time_seconds, {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed,
         coalesce(held, false) AS held, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves,
         checked_at, engine, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts,
-        body, undo_places
+        proved, body, undo_places
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
@@ -134,7 +143,12 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
     WHERE replays.id = $1::uuid
     """,  # noqa: S608
     prepared=False,
-    row=nested(CheckedGame, CheckedReplay, lambda body: body.encode(), lambda undo_places: tuple(undo_places or ())),
+    row=nested(
+        CheckedGame,
+        converted(CheckedReplay, proved=read_proved),
+        lambda body: body.encode(),
+        lambda undo_places: tuple(undo_places or ()),
+    ),
 )
 async def show(replay_id: str) -> CheckedGame | None:
     """A replay with its verdict, and its place in the queues; None if the replay doesn't exist."""

@@ -6,11 +6,12 @@ import signal
 import sys
 import time
 
+import msgspec
 from twisted.internet.task import deferLater
 
 from solisync.checking import processes, queue_worker
 from solisync.errors import DatabaseError
-from solisync.klondike import check, make_timeline
+from solisync.klondike import check, make_timeline, prove
 from solisync.storage import checks
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
@@ -52,6 +53,19 @@ async def test_every_kind_of_replay_gets_its_verdict(checking, reactor):
         }
     assert [each["undos"] for each in found][:2] == [0, check(bodies[1]).undos]
     assert server.sql("SELECT count(*) FROM replay_checks") == [(0,)]
+
+
+async def test_checker_stores_evidence_with_the_verdict(checking, reactor):
+    """A refuted replay has what its moves prove, also one that a node of 1.0.0 has checked; a verified one has none."""
+    server = await checking()
+    ann = await server.player()
+    ids = [await upload(server, ann, body) for body in (refuted(), game(1))]
+    await checked(reactor, server, *ids)
+    stored = "SELECT proved FROM verdicts WHERE replay_id = %s"
+    proved = msgspec.json.encode(prove(encoded(refuted()))).decode()
+    assert [server.sql(stored, (each,)) for each in ids] == [[(proved,)], [(None,)]]
+    server.sql("UPDATE verdicts SET proved = NULL, engine = 2")
+    await until(reactor, lambda: server.sql(stored, (ids[0],)) == [(proved,)])
 
 
 async def test_checker_stores_what_playback_needs(checking, reactor):

@@ -4,9 +4,13 @@ import json
 from urllib.parse import quote
 from uuid import uuid4
 
+import msgspec
 import pytest_twisted
+from msgspec.structs import asdict
 
 from solisync.commands.smoke import PIXEL
+from solisync.klondike import prove
+from tests.checking.uploads import encoded, game, upload
 from tests.harness.boards import verified
 from tests.harness.payloads import IMAGES, replay
 
@@ -84,6 +88,35 @@ async def test_replay_route_equals_the_command(console, server, administrate, an
     assert shown == json.loads(facts)
     assert (await console.ask("GET", f"/replays/{replay_id}/body")).content == body
     assert (await console.ask("GET", f"/replays/{replay_id}/timeline")).status == 409
+
+
+async def test_refuted_replay_shows_what_its_moves_prove(console, server, administrate, ann):
+    """The detail, the lists and the commands have it, also before this version has checked the replay."""
+    client, user_id = ann
+    cut = game()["moves"][:30] + game()["moves"][31:]
+    ids = [await upload(server, client, replay) for replay in (game(final_score=1110), game(moves=cut))]
+    higher, illegal = proved = [prove(encoded(replay)) for replay in (game(final_score=1110), game(moves=cut))]
+    store = "INSERT INTO verdicts (replay_id, status, checked_at, engine, proved) VALUES (%s, 'refuted', now(), 3, %s)"
+    server.sql(store, (ids[0], msgspec.json.encode(higher).decode()))
+    server.sql(store, (ids[1], None))
+    findings = [
+        f"claims 1,110; its moves prove {higher.score}",
+        f"move {illegal.index + 1} is illegal: {illegal.input}; the moves before it prove {illegal.score}",
+    ]
+    for replay_id, proof, finding in zip(ids, proved, findings, strict=True):
+        shown = await console.get(f"/replays/{replay_id}")
+        assert (shown["proved"], shown["finding"]) == (asdict(proof), finding)
+        told = (await administrate("replays", "show", replay_id, "--json")).json
+        assert (told["proved"], told["finding"]) == (shown["proved"], finding)
+        assert finding in await administrate("replays", "show", replay_id)
+        steps = (await console.get(f"/replays/{replay_id}/timeline"))["steps"]
+        assert (len(steps), steps[-1]["score"]) == (proof.moves, proof.score)
+        assert (await server.ask("GET", f"/api/replays/{replay_id}/timeline")).status == 409
+    listed = (await console.get("/replays"))["replays"]
+    assert [(each["finding"], each["proved"]) for each in listed] == [(None, None), (findings[0], asdict(higher))]
+    server.sql("UPDATE leaderboard SET best_score = 1110")
+    (entry,) = (await console.get("/review?kind=entries"))["entries"]
+    assert (entry["user_id"], entry["finding"]) == (user_id, findings[0])
 
 
 async def test_review_shows_new_content(console, server, ann):

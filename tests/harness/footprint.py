@@ -37,6 +37,8 @@ ADMIN = """
         VALUES (%(name)s, %(name)s::bytea, now(), now(), 'unix')
 """
 
+SEEN = "INSERT INTO review_seen (kind, item, user_id, admin) VALUES ('entries', %(item)s, %(player)s, 'root')"
+
 RESTRICT = """
     INSERT INTO suspensions VALUES (%(player)s, now(), now() + interval '1 day', 'no more of this', true);
     INSERT INTO access_cutoffs VALUES (%(player)s, 1234567890);
@@ -76,6 +78,7 @@ async def play(dsn, client, name):
     await client.join((await guest.guest()).refresh_token)
     run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
     run_sql(dsn, HAPPENED, (player,))
+    run_sql(dsn, SEEN, {"player": player, "item": f"{player}.{stats.best_single_score}"})
     run_sql(dsn, ADMIN, {"name": f"admin_{uuid4()}"})
     run_sql(dsn, "INSERT INTO recent_searches VALUES (%s, now())", (player,))
     for spelling in (player, player.upper(), UUID(player).hex, name):

@@ -1,13 +1,15 @@
 """Routes that show replays to admins (docs/console.md "The interface")."""
 
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, get_args
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ...checking.timelines import Timelines
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, NotFound, Unavailable
+from ...klondike import UNPROVED, in_words
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.queries import ListPosition, choice, read_position
@@ -71,8 +73,13 @@ class ReplayViews:
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:
-        """Show a replay with its verdict."""
-        return await self.database.run(_facts, _known(replay_id))
+        """Show a replay with its verdict, and what its moves prove if it is refuted or undecided."""
+        facts = await self.database.run(_facts, _known(replay_id))
+        if facts.proved is None and facts.status in UNPROVED:  # an older version has checked it, or the check crashed
+            with suppress(Unavailable):
+                proved = (await self.timelines.evidence(replay_id)).proved
+                facts = replace(facts, proved=proved, finding=in_words(facts.final_score, proved))
+        return facts
 
     @get(
         "/replays/{replay_id}/body", name="replay_body", summary="Return a replay as it was uploaded", errors=NO_REPLAY
@@ -86,21 +93,27 @@ class ReplayViews:
 
     @get("/replays/{replay_id}/timeline", name="replay_timeline", errors=(*NO_REPLAY, "not_playable"))
     async def timeline(self, replay_id: str) -> Reply:
-        """Return each step of a verified replay."""
+        """Return each step of a verified replay, or of a refuted or undecided one up to its first illegal move."""
         found = await self.database.run(verdicts.timeline_tag, _known(replay_id))
         if found is None:
             raise NotFound("replay_not_found")
-        if found.etag is None:
-            raise Conflict("not_playable", "replay can not be played back")
-        timeline = self.timelines.remembered(found.etag) or await self.timelines.make(replay_id, found.etag)
-        return Reply(body=zlib.decompress(timeline.compressed))
+        if found.etag is not None:
+            timeline = self.timelines.remembered(found.etag) or await self.timelines.make(replay_id, found.etag)
+            return Reply(body=zlib.decompress(timeline.compressed))
+        verdict = await self.database.run(verdicts.verdict, replay_id)
+        if verdict is not None and verdict.status in UNPROVED:
+            played = await self.timelines.evidence(replay_id)
+            if played.timeline is not None:
+                return Reply(body=zlib.decompress(played.timeline))
+        raise Conflict("not_playable", "replay can not be played back")
 
 
 async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
     found = await verdicts.show(statements, replay_id)
     if found is None:
         raise NotFound("replay_not_found")
-    return ReplayFacts(**asdict(found.replay), same_game=await listed_replays.same_game(statements, replay_id))
+    same_game = await listed_replays.same_game(statements, replay_id)
+    return ReplayFacts(**asdict(found.replay), finding=found.replay.finding, same_game=same_game)
 
 
 def _known(replay_id: str) -> str:

@@ -51,8 +51,12 @@ class FoundReplays(Struct, frozen=True):
 
 
 class ReplayFacts(CheckedReplay, frozen=True, kw_only=True):
-    """A replay with its verdict, its place in a queue, and equal games of other players."""
+    """A replay with its verdict, its place in a queue, and equal games of other players.
 
+    `finding` says in words how a refuted or undecided replay differs from its claim.
+    """
+
+    finding: str | None
     same_game: list[SameGame]
 
 
