@@ -45,10 +45,23 @@ class Transport:
         self._url = url.rstrip("/")
         self._http = http
         self._headers = headers or {}
-        self.tokens: TokenPair | None = None
-        self.retry_seconds = 1.0  # when to open a stream again: the service's latest value
+        self._tokens: TokenPair | None = None
         self._retry_key: str | None = None  # of an exchange without an answer so far
+        self.retry_seconds = 1.0  # when to open a stream again: the service's latest value
         self._refreshing: Shared[TokenPair] | None = None  # the latest exchange
+
+    @property
+    def tokens(self) -> TokenPair | None:
+        """The player's pair of tokens; None without a session."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, tokens: TokenPair | None) -> None:
+        self._keep(tokens, None)
+
+    def _keep(self, tokens: TokenPair | None, retry_key: str | None) -> None:
+        """Use these tokens from now on, and the key of the exchange that has begun with them."""
+        self._tokens, self._retry_key = tokens, retry_key
 
     def _note_retry(self, seconds: float) -> None:
         self.retry_seconds = seconds
@@ -64,23 +77,23 @@ class Transport:
         return await self._refreshing.outcome()
 
     async def _exchange(self, spent: TokenPair) -> TokenPair:
-        self._retry_key = self._retry_key or token_urlsafe(16)
-        request = RefreshRequest(spent.refresh_token, retry_key=self._retry_key)
+        key = self._retry_key or token_urlsafe(16)
+        self._keep(spent, key)
+        request = RefreshRequest(spent.refresh_token, retry_key=key)
         try:
             pair = await self._call("POST", "/api/auth/refresh", TokenPair, body=request)
         except ApiError as error:
-            if error.status == 401:
-                self._retry_key = None
+            if error.code == "unauthorized" and self.tokens is spent:
+                self.tokens = spent  # without the key
             raise
-        self._retry_key = None
         if self.tokens is spent:  # otherwise the player has logged in or out
             self.tokens = pair
         return pair
 
     async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
-        self._retry_key = None
-        self.tokens = await self._call("POST", path, TokenPair, body=body)
-        return self.tokens
+        pair = await self._call("POST", path, TokenPair, body=body)
+        self.tokens = pair
+        return pair
 
     async def _as_player(
         self, method: str, path: str, shape: type[T], body: Body | None = None, content_type: str = JSON
@@ -92,7 +105,7 @@ class Transport:
                 method, path, shape, body=body, content_type=content_type, token=tokens.access_token
             )
         except ApiError as error:
-            if error.status != 401 or error.code == "invalid_credentials":  # the password is wrong, not the token
+            if error.code != "unauthorized":
                 raise
             if self.tokens is None:
                 raise
@@ -123,7 +136,8 @@ class Transport:
         if body is not None:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse}
+        # A redirect is not the service's: it would lead a GET to another server, with the token.
+        options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse, "allow_redirects": False}
         response = await self._http.request(method, self._url + path, headers=headers, data=data, **options)
         if response.code == 200 and shape is IResponse:
             return cast(T, response)
