@@ -49,7 +49,7 @@ test: venv  ## run the default tests in parallel processes, each with its own Po
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fire: venv  ## run all tests in full, including the fire suite (needs nginx and openapi-python-client; up to an hour)
-	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --fire
+	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --ignore=tests/clients --fire
 
 test-deploy: venv  ## test the files in deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
@@ -61,6 +61,11 @@ test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs 
 	@$(PYTHON) .ci/environment.py pages
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal
+
+test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; SCENARIOS=1000 makes up more of them)
+	@$(PYTHON) .ci/environment.py pages
+	@$(BIN)/python -m tests.clients
+	SCENARIOS=$(SCENARIOS) $(BIN)/python -m pytest tests/clients tests/test_tutorial.py --fire
 
 lint-pages:  ## check the types in the pages' scripts (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json

@@ -1,0 +1,12 @@
+"""Print in one line what `make test-clients` lacks on this machine, and exit with status 2 if it lacks anything."""
+
+import importlib.util
+import shutil
+import sys
+
+missing = [program for program in ("node", "npm", "chromium") if shutil.which(program) is None]
+missing += [module for module in ("playwright",) if importlib.util.find_spec(module) is None]
+if missing:
+    sys.exit(print(f"make test-clients needs what is not installed here: {', '.join(missing)}", file=sys.stderr) or 2)
+if shutil.which("cargo") is None:
+    print("make test-clients: cargo is not installed, so the example in Rust is not compiled")
