@@ -1,4 +1,4 @@
-"""Deletion of expired rows in the background, in small batches, so that it doesn't slow requests down."""
+"""Work in the background: deletion of expired rows, in small batches, and the numbers of each day."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -22,6 +22,7 @@ from .storage import (
     admins,
     analytics,
     checks,
+    daily_numbers,
     guests,
     history,
     rate_limits,
@@ -41,9 +42,10 @@ class Housekeeping:
     """Ends suspensions and deletes expired rows, once a minute.
 
     The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
-    older than; guests without a session; old analytics and history. Each round calls `links_open` with the number of
-    reset links, `guests_now` with the number of guests, and `backed_up` with the time of the newest backup (seconds
-    since 1970). A job that fails is logged, and the next round repeats it.
+    older than; guests without a session; old analytics and history. Housekeeping also counts the numbers of each day,
+    once an hour. Each round calls `links_open` with the number of reset links, `guests_now` with the number of guests,
+    and `backed_up` with the time of the newest backup (seconds since 1970). A job that fails is logged, and the next
+    round repeats it.
     """
 
     _log = Logger()
@@ -73,6 +75,7 @@ class Housekeeping:
         self._batch = batch
         self._after_guest = NIL  # the last guest of the page before
         self._now = now
+        self._begun = now()
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -120,6 +123,7 @@ class Housekeeping:
             "admins": self._prune_admins,
             "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
             "remembered answers": self._prune_answers,
+            "daily numbers": self._count_days,
             "guests": self._prune_guests,
             "the newest backup": self._show_backup,
             "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
@@ -173,6 +177,12 @@ class Housekeeping:
 
     async def _show_backup(self) -> None:
         self._backed_up(await self._database.run(schema.last_backup))
+
+    async def _count_days(self) -> None:
+        """Count each number in its own transaction, so that a failure affects only that number."""
+        await self._database.run(daily_numbers.prune, self._now())
+        for name in await self._database.run(daily_numbers.due, self._now(), self._begun):
+            await self._database.run(daily_numbers.count, name, self._now(), self._begun)
 
     async def _prune_admins(self) -> None:
         await self._database.run(admins.prune)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from ..rules.administration import KEPT_DAYS
 from ..rules.shapes import Time
 
 
@@ -80,6 +81,13 @@ def some(text: str) -> int:
     """A whole number of at least 1."""
     if not count(text):
         raise ArgumentTypeError("must be at least 1")
+    return count(text)
+
+
+def days(text: str) -> int:
+    """A number of days of which numbers are kept."""
+    if not 1 <= count(text) <= KEPT_DAYS:
+        raise ArgumentTypeError(f"must be from 1 to {KEPT_DAYS}")
     return count(text)
 
 

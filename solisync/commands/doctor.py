@@ -18,8 +18,10 @@ from ..postgres.transaction import Statements
 from ..rules.texts import bytes_shown
 from ..settings.settings import ServingSettings
 from ..settings.values import SECRET_MIN_BYTES
-from ..storage import checks, counts, schema
+from ..storage import checks, counts, daily_numbers, schema
+from ..storage.daily_numbers import NAMES
 from . import running
+from .output import Column
 from .task import Task
 
 SOCKETS = {"listen": "SOLISYNC_LISTEN", "admin-listen": "SOLISYNC_ADMIN_LISTEN"}
@@ -121,7 +123,10 @@ def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
 
 
 async def show_status(task: Task) -> None:
-    """Show the status; change nothing, not even the schema."""
+    """Show the status, or the numbers of days; change nothing, not even the schema."""
+    if task.chosen.days is not None:
+        await _show_days(task)
+        return
     settings = task.settings
     async with running.connection(settings, task.reactor) as connection:
         statements = Statements(connection)
@@ -150,3 +155,10 @@ async def show_status(task: Task) -> None:
                 "longest_wait_seconds": round(waiting.oldest_seconds),
             }
         task.output.facts(facts)
+
+
+async def _show_days(task: Task) -> None:
+    async with task.connection() as statements:
+        write = task.output.table([Column("day", 10), *(Column(name, len(name), right=True) for name in NAMES)])
+        for day in await daily_numbers.of_days(statements, task.chosen.days):
+            write(asdict(day))

@@ -1,6 +1,7 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
-from .command import Command, argument, count, moment, some
+from ..rules.administration import KEPT_DAYS
+from .command import Command, argument, count, days, moment, some
 from .player_commands import PLAYER_COMMANDS
 from .replay_commands import REPLAY_COMMANDS
 
@@ -120,6 +121,18 @@ COMMANDS = (
             _PROGRESS,
         ),
     ),
-    Command("status", "doctor:show_status", "show versions, the database and row counts"),
+    Command(
+        "status",
+        "doctor:show_status",
+        "show versions, the database and row counts",
+        (
+            argument(
+                "--days",
+                f"show the numbers of the last N days instead, 1 to {KEPT_DAYS}",
+                metavar="N",
+                type=days,
+            ),
+        ),
+    ),
     Command("doctor", "doctor:examine", "check the settings, the host and the database for problems"),
 )

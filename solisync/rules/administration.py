@@ -19,6 +19,7 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 NOTE_MAX = 500  # code points
 MESSAGE_MAX = 200
 MANY = 100  # players in one request
+KEPT_DAYS = 400  # of the numbers of days, today included
 
 CODE_DIGITS = 26  # 130 bits
 CODE_LIFETIME = timedelta(minutes=15)

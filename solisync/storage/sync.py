@@ -111,10 +111,11 @@ SAVE = Statement(
 REMEMBER = Statement(
     "sync_remember",
     """
-    INSERT INTO known_states AS known (session_id, user_id, pushed, answers)
-    VALUES ($1::uuid, $2::uuid, $3::text, $4::text[])
+    INSERT INTO known_states AS known (session_id, user_id, pushed, answers, pushed_at)
+    VALUES ($1::uuid, $2::uuid, $3::text, $4::text[], clock_timestamp())
     ON CONFLICT (session_id) DO UPDATE SET
         pushed = excluded.pushed,
+        pushed_at = excluded.pushed_at,
         answers = ARRAY(SELECT unnest(known.answers) EXCEPT SELECT unnest($5::text[])) || excluded.answers
     """,
 )
@@ -122,10 +123,10 @@ REMEMBER = Statement(
 REMEMBER_FOR_ALL = Statement(
     "sync_remember_for_all",
     """
-    INSERT INTO known_states (session_id, user_id, answers)
-    SELECT DISTINCT session_id, user_id, ARRAY[$2::text] FROM refresh_tokens
+    INSERT INTO known_states (session_id, user_id, answers, pushed_at)
+    SELECT DISTINCT session_id, user_id, ARRAY[$2::text], now() FROM refresh_tokens
     WHERE user_id = $1::uuid AND session_id IS NOT NULL AND expires_at > clock_timestamp() ORDER BY session_id
-    ON CONFLICT (session_id) DO UPDATE SET pushed = NULL, answers = excluded.answers
+    ON CONFLICT (session_id) DO UPDATE SET pushed = NULL, answers = excluded.answers, pushed_at = excluded.pushed_at
     """,
 )
 

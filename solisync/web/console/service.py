@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from msgspec import Meta
 from twisted.internet.base import ReactorBase
 
 from ... import __version__
@@ -15,19 +16,31 @@ from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
-from ...rules.queries import choice
+from ...rules.administration import KEPT_DAYS
+from ...rules.queries import choice, whole_number
 from ...settings.setting import Setting
 from ...settings.settings import ServingSettings
 from ...settings.table import TABLE
-from ...storage import acts, admins, checks, counts, history, listed_replays, schema
+from ...storage import acts, admins, checks, counts, daily_numbers, history, listed_replays, schema
 from ...storage.acts import EXPORT
 from ...storage.history import Change
 from ..shared_cache import CoalescingCache
 from .replays import page_of, read_wanted
 from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, row_number, user
-from .shapes import Admins, Findings, Migrations, Overview, RecordedActs, Review, SettingValue, SettingValues
+from .shapes import (
+    Admins,
+    Findings,
+    Migrations,
+    Numbers,
+    Overview,
+    RecordedActs,
+    Review,
+    SettingValue,
+    SettingValues,
+)
 
 FINDINGS_SECONDS = 30.0
+SHOWN_DAYS = 30
 
 Kind = Literal["names", "avatars", "players", "entries", "replays"]
 
@@ -62,6 +75,16 @@ class Overviews:
             rows=await counts.estimates(statements),
             queues=await checks.waiting(statements),
         )
+
+    @get(
+        "/numbers",
+        summary="Show the numbers of the last days, oldest first",
+        query={"days": Annotated[int, Meta(ge=1, le=KEPT_DAYS, description=f"{SHOWN_DAYS} by default")]},
+    )
+    async def numbers(self, days: list[str]) -> Numbers:
+        """Show the numbers of the last days, today included."""
+        wanted = whole_number(days, "days", 1, KEPT_DAYS, default=SHOWN_DAYS)
+        return Numbers(await self.database.run(daily_numbers.of_days, wanted))
 
     @get(
         "/review",

@@ -11,6 +11,7 @@ from ...rules.sessions import Session
 from ...storage.acts import RecordedAct
 from ...storage.checks import QueueLengths
 from ...storage.counts import RowEstimates
+from ...storage.daily_numbers import DayNumbers
 from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.players import FoundPlayer
@@ -79,6 +80,12 @@ class Overview(Struct, frozen=True, kw_only=True):
     at: datetime
     rows: RowEstimates
     queues: QueueLengths
+
+
+class Numbers(Struct, frozen=True):
+    """The numbers of days, oldest first, today included."""
+
+    days: list[DayNumbers]
 
 
 class Findings(Struct, frozen=True):

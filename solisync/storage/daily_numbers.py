@@ -1,0 +1,157 @@
+"""The numbers of each day, which housekeeping counts: docs/console.md "Numbers over time"."""
+
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from ..postgres.declared import execute, many
+from ..postgres.statement import Statement
+from ..postgres.transaction import Statements
+from ..rules.administration import KEPT_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class DayNumbers:
+    """The numbers of a day in UTC; null: not counted. Those of today are up to an hour old."""
+
+    day: date
+    registrations: Annotated[int | None, Meta(description="new players, without guests")]
+    guests: Annotated[int | None, Meta(description="new guests")]
+    active: Annotated[int | None, Meta(description="players and guests who used a session, pushed or uploaded")]
+    replays: Annotated[int | None, Meta(description="uploads")]
+    verified: Annotated[int | None, Meta(description="replays whose last check was on this day, and verified them")]
+    refuted: Annotated[int | None, Meta(description="replays whose last check was on this day, and refuted them")]
+    suspensions: int | None
+    deletions: Annotated[int | None, Meta(description="accounts deleted by players and operators, without guests")]
+
+
+NAMES = tuple(field.name for field in fields(DayNumbers)[1:])
+
+
+def _days(table: str, moment: str, *, condition: str = "true", key: str = "") -> str:
+    """SQL for the days of the rows of a table, within the span of the days to count."""
+    return f"""
+        SELECT {key} ({moment} AT TIME ZONE 'UTC')::date AS day FROM {table}
+        WHERE {moment} >= (SELECT begins FROM span) AND {moment} < (SELECT ends FROM span) AND {condition}
+    """  # noqa: S608
+
+
+# For each number, the days of the rows that count. UNION counts each player once a day.
+_SOURCES = {
+    "registrations": _days("users", "created_at", condition="guest IS NOT TRUE"),
+    "guests": _days("users", "created_at", condition="guest"),
+    "active": " UNION ".join(
+        _days(table, moment, key="user_id,")
+        for table, moment in (("refresh_tokens", "used_at"), ("known_states", "pushed_at"), ("replays", "received_at"))
+    ),
+    "replays": _days("replays", "received_at"),
+    "verified": _days("verdicts", "checked_at", condition="status = 'verified'"),
+    "refuted": _days("verdicts", "checked_at", condition="status = 'refuted'"),
+    "suspensions": _days("admin_acts", "at", condition="act = 'suspend'"),
+    "deletions": _days("account_deletions", "deleted_at"),
+}
+
+# A node whose clock is fast doesn't begin the next day early.
+_NOW = "least($1::timestamptz, clock_timestamp())"
+_TODAY = f"({_NOW} AT TIME ZONE 'UTC')::date"
+
+# From then on a count of a day is final. At midnight, uploads may still be on their way, and clocks of nodes differ.
+_FINAL = "(known.day + 1)::timestamp AT TIME ZONE 'UTC' + interval '5 minutes'"
+
+# The days to count for each name of $3: days without a final count, and days that can't have one yet, once an hour and
+# after $2, the start of the process. Nothing is known of the sessions of days before the first count.
+_DUE = f"""
+    SELECT wanted.name, series.day::date
+    FROM unnest($3::text[]) AS wanted (name) CROSS JOIN LATERAL generate_series(
+        CASE wanted.name
+            WHEN 'active' THEN coalesce((SELECT min(day) FROM daily_numbers WHERE name = 'active'), {_TODAY})
+            ELSE {_TODAY} - {KEPT_DAYS - 1}
+        END::timestamp,
+        {_TODAY}::timestamp, interval '1 day'
+    ) AS series (day)
+    WHERE NOT EXISTS (
+        SELECT FROM daily_numbers AS known
+        WHERE known.day = series.day::date AND known.name = wanted.name AND counted_at >= CASE
+            WHEN {_NOW} >= {_FINAL} THEN {_FINAL}
+            ELSE greatest($2::timestamptz, {_NOW} - interval '1 hour')
+        END
+    )
+"""  # noqa: S608
+
+
+def _count(name: str) -> Statement:
+    """The statement that counts one number on all days to count. A number never falls, and stays once it is final."""
+    return Statement(
+        f"count_days_of_{name}",
+        f"""
+        WITH due AS MATERIALIZED ({_DUE}), span AS MATERIALIZED (
+            SELECT min(day)::timestamp AT TIME ZONE 'UTC' AS begins,
+                (max(day) + 1)::timestamp AT TIME ZONE 'UTC' AS ends
+            FROM due
+        ), counted AS (SELECT day, count(*) AS count FROM ({_SOURCES[name]}) AS found GROUP BY day)
+        INSERT INTO daily_numbers AS known (day, name, count, counted_at)
+        SELECT day, name, coalesce(count, 0), {_NOW} FROM due LEFT JOIN counted USING (day)
+        ON CONFLICT (day, name) DO UPDATE SET
+            count = greatest(known.count, excluded.count), counted_at = excluded.counted_at
+            WHERE known.counted_at < {_FINAL}
+        """,  # noqa: S608
+        prepared=False,
+    )
+
+
+COUNTS = {name: _count(name) for name in NAMES}
+
+# One node counts at a time; the others then find nothing to count.
+TAKE_TURNS = Statement("take_turns_in_counting", "SELECT pg_advisory_xact_lock(6129834572114804)", prepared=False)
+
+
+@many(f"SELECT DISTINCT name FROM ({_DUE}) AS due", prepared=False, row=str)  # noqa: S608
+async def _due(now: datetime, begun: datetime, names: list[str]) -> list[str]:
+    """Those of the names that have days to count."""
+
+
+async def due(statements: Statements, now: datetime, begun: datetime) -> list[str]:
+    """The numbers that have days to count, for a process that began at `begun`."""
+    return await _due(statements, now, begun, [*NAMES])
+
+
+async def count(statements: Statements, name: str, now: datetime, begun: datetime) -> None:
+    """Count one number on all days to count, in one statement."""
+    await statements.run(COUNTS[name], now, begun, [name], first=(TAKE_TURNS,))
+
+
+@execute(
+    f"""
+    WITH deletions AS (
+        DELETE FROM account_deletions WHERE deleted_at < ({_TODAY} - {KEPT_DAYS - 1})::timestamp AT TIME ZONE 'UTC'
+    )
+    DELETE FROM daily_numbers WHERE day < {_TODAY} - {KEPT_DAYS - 1}
+    """,  # noqa: S608
+    prepared=False,
+)
+async def prune(now: datetime) -> None:
+    """Delete the numbers of days before the last KEPT_DAYS."""
+
+
+@many(
+    f"""
+    SELECT series.day::date, {", ".join(f"max(count) FILTER (WHERE name = '{name}') AS {name}" for name in NAMES)}
+    FROM generate_series(
+        date_trunc('day', clock_timestamp() AT TIME ZONE 'UTC') - ($1::int - 1) * interval '1 day',
+        clock_timestamp() AT TIME ZONE 'UTC', interval '1 day'
+    ) AS series (day)
+    LEFT JOIN daily_numbers ON daily_numbers.day = series.day::date
+    GROUP BY series.day ORDER BY series.day
+    """,  # noqa: S608
+    prepared=False,
+    row=DayNumbers,
+)
+async def of_days(days: int) -> list[DayNumbers]:
+    """The numbers of the last days, today included, oldest first."""
+
+
+@execute("UPDATE daily_numbers SET counted_at = '-infinity' WHERE day >= $1::date", prepared=False)
+async def count_again(since: date) -> None:
+    """Let housekeeping count these days again, because a command has added to them; their numbers never fall."""
