@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
@@ -15,7 +16,7 @@ from .acts.players import unsuspend
 from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
 from .postgres.database import Database
-from .postgres.transaction import Statements, Transaction
+from .postgres.transaction import Statements, Transaction, in_transaction
 from .rules.shapes import NIL
 from .storage import (
     accounts,
@@ -179,10 +180,19 @@ class Housekeeping:
         self._backed_up(await self._database.run(schema.last_backup))
 
     async def _count_days(self) -> None:
-        """Count each number in its own transaction, so that a failure affects only that number."""
+        """Count the numbers of the days, each number in its own transaction, unless another node is counting.
+
+        A count may take longer than a connection of the pool allows, so it has its own.
+        """
         await self._database.run(daily_numbers.prune, self._now())
-        for name in await self._database.run(daily_numbers.due, self._now(), self._begun):
-            await self._database.run(daily_numbers.count, name, self._now(), self._begun)
+        due = await self._database.run(daily_numbers.due, self._now(), self._begun)
+        if not due:
+            return
+        async with self._database.connection(bounded=False) as connection:
+            for name in due:
+                count = partial(daily_numbers.count, name=name, now=self._now(), begun=self._begun)
+                if not await in_transaction(connection, count):
+                    return
 
     async def _prune_admins(self) -> None:
         await self._database.run(admins.prune)

@@ -196,10 +196,10 @@ async def test_next_node_finishes_an_interrupted_round(server, process, numbers,
     register(server, 5, YESTERDAY)
     left, whole = iter(range(counted)), daily_numbers.count
 
-    async def until_killed(statements, name, *times):
+    async def until_killed(transaction, **given):
         if next(left, None) is None:
             raise DatabaseError("killed")
-        await whole(statements, name, *times)
+        return await whole(transaction, **given)
 
     monkeypatch.setattr(daily_numbers, "count", until_killed)
     await process().count()

@@ -54,11 +54,14 @@ class Database:
         self.pool.open(dsn)
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
-        """Open a connection outside the pool, for work that no request waits for; raises ConnectionFailed."""
+    async def connection(self, *, bounded: bool = True) -> AsyncIterator[Connection]:
+        """Open a connection outside the pool, for work that no request waits for; raises ConnectionFailed.
+
+        The server limits the time of its statements if `bounded`.
+        """
         if self._dsn is None:
             raise Unavailable
-        with closing(await open_connection(self._reactor, self._dsn)) as opened:
+        with closing(await open_connection(self._reactor, self._dsn, bounded=bounded)) as opened:
             yield opened
 
     async def close(self, seconds: float) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from ..postgres.declared import execute, many
-from ..postgres.statement import Statement
-from ..postgres.transaction import Statements
+from ..postgres.statement import Query, Statement
+from ..postgres.transaction import Statements, Transaction
 from ..rules.administration import KEPT_DAYS
 
 
@@ -103,8 +103,13 @@ def _count(name: str) -> Statement:
 
 COUNTS = {name: _count(name) for name in NAMES}
 
-# One node counts at a time; the others then find nothing to count.
-TAKE_TURNS = Statement("take_turns_in_counting", "SELECT pg_advisory_xact_lock(6129834572114804)", prepared=False)
+# One node counts at a time. The memory is for the players of a day; the rest of a count needs none.
+TAKE_TURN = Query(
+    "take_turn_in_counting",
+    "SELECT pg_try_advisory_xact_lock(6129834572114804) AS taken, set_config('work_mem', '64MB', true) AS memory",
+    prepared=False,
+    row=lambda taken, memory: bool(taken),
+)
 
 
 @many(f"SELECT DISTINCT name FROM ({_DUE}) AS due", prepared=False, row=str)  # noqa: S608
@@ -117,9 +122,12 @@ async def due(statements: Statements, now: datetime, begun: datetime) -> list[st
     return await _due(statements, now, begun, [*NAMES])
 
 
-async def count(statements: Statements, name: str, now: datetime, begun: datetime) -> None:
-    """Count one number on all days to count, in one statement."""
-    await statements.run(COUNTS[name], now, begun, [name], first=(TAKE_TURNS,))
+async def count(transaction: Transaction, name: str, now: datetime, begun: datetime) -> bool:
+    """Count one number on all days to count; False if another node is counting."""
+    taken = await transaction.one(TAKE_TURN)
+    if taken:
+        await transaction.run(COUNTS[name], now, begun, [name])
+    return taken
 
 
 @execute(

@@ -32,8 +32,8 @@ export const playerLink = (id, name) => h("a", { href: `/players/${id}` }, nameO
 /** @param {string} id @param {string} [text] */
 export const replayLink = (id, text = id.slice(0, 8)) => h("a", { href: `/replays/${id}` }, text);
 
-/** The visibility of a replay: held by an operator, listed, or hidden by its player. @param {{held: boolean, listed: boolean}} replay @returns {string} */
-export const listing = ({ held, listed }) => (held ? "held" : listed ? "listed" : "hidden");
+/** The visibility of a replay: held by an operator, listed, or hidden by its player. @param {{held: boolean, listed: boolean}} replay */
+export const listing = ({ held, listed }) => chip(held ? "held" : listed ? "listed" : "hidden");
 
 /** A time as "3 hours ago", or a dash if there is none. @param {string | null | undefined} time */
 export const when = (time) => (time ? ago(time) : "–");
@@ -185,8 +185,11 @@ export async function keep(place, load) {
   }
 }
 
+/** A state in a coloured frame, such as a verdict. @param {string} state */
+export const chip = (state) => h("span", { class: `state ${state}` }, state);
+
 /** The severity of a finding. @param {"ok" | "note" | "wrong"} text */
-export const level = (text) => h("span", { class: text === "wrong" ? "state" : "quiet" }, text);
+export const level = chip;
 
 addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key !== "k" || document.querySelector("dialog[open]")) return;
@@ -195,6 +198,12 @@ addEventListener("keydown", (event) => {
   field.focus();
   field.select();
 });
+
+const search = byId("find");
+if (matchMedia("(pointer: fine) and (min-width: 44rem)").matches) search.placeholder += " (Ctrl+K)";
+for (const link of document.querySelectorAll("header nav a")) {
+  if (location.pathname.startsWith(`${link.getAttribute("href")}/`)) link.setAttribute("aria-current", "true");
+}
 
 /** The id in the path of the page. */
 export const ownId = () => location.pathname.split("/")[2];

@@ -1,8 +1,9 @@
 // @ts-check
-/** The overview: findings, queues, counts, and the newest names, players, replays and acts. */
+/** The overview: findings, queues, counts, the last 30 days, and the newest names, players, replays and acts. */
 
 import { read } from "./api.js";
-import { bdi, factList, keep, level, nameOf, playerLink, replayLink, section, when } from "./console.js";
+import { bdi, chip, factList, keep, level, nameOf, playerLink, replayLink, section, when } from "./console.js";
+import { numbers } from "./numbers.js";
 import { byId, fill, h, score } from "./page.js";
 
 const EVERY_SECONDS = 10;
@@ -45,22 +46,24 @@ const newest = async (kind) => (await read(`/review?kind=${kind}`));
 const PANELS = /** @type {[string, () => Promise<HTMLElement>][]} */ ([
   ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at)]), "No player has chosen a name recently.")],
   ["players", async () => section("Newest players", ["Player", "Address", "When"], (await newest("players")).players.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]), "No player has registered recently.")],
-  ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), each.verdict, when(each.received_at)]), "There are no replays yet.")],
+  ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), chip(each.verdict), when(each.received_at)]), "There are no replays yet.")],
   ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, nameOf(each.actor), each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "There are no acts yet.")],
 ]);
 
 const health = h("section", { class: "panel", id: "findings" });
 const first = h("section", { class: "panel", id: "numbers" });
+const days = h("section", { class: "panel", id: "days" });
 const panels = PANELS.map(([, load]) => {
   const place = h("div");
   fill(place, async () => [await load()]);
   return place;
 });
-byId("place").replaceChildren(health, first, h("div", { class: "panels" }, ...panels));
+byId("place").replaceChildren(health, days, first, h("div", { class: "panels" }, ...panels));
 byId("place").removeAttribute("aria-busy");
 const refresh = () => {
   keep(health, findings);
   keep(first, service);
 };
 refresh();
+fill(days, numbers);
 setInterval(() => document.visibilityState === "visible" && !document.querySelector("dialog[open]") && refresh(), EVERY_SECONDS * 1000);

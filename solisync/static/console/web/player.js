@@ -2,7 +2,7 @@
 /** The page of a player: facts, acts to perform, sessions, replays and history. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, confirm, factList, listing, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
+import { actButton, bdi, chip, confirm, factList, listing, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
 import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
@@ -24,37 +24,40 @@ function acts(player, again) {
   const suspended = player.suspended_since !== null;
   const on = player.display_name !== null;
   const lasts = player.guest ? " A guest can’t sign in again, and will be deleted." : "";
-  const plans = [
-    suspended
-      ? { title: `End the suspension of ${name}`, text: "Content that was visible before the suspension is visible again.", verb: "End suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
-      : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.${lasts}`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] },
-    player.locked_since
-      ? { title: `Unlock ${name}`, text: "The player can again change what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
-      : { title: `Lock ${name}`, text: "The player can’t change what others see: display name, avatar and listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } },
+  const suspension = suspended
+    ? { title: `End the suspension of ${name}`, text: "Content that was visible before the suspension is visible again.", verb: "End suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
+    : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.${lasts}`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] };
+  const lock = player.locked_since
+    ? { title: `Unlock ${name}`, text: "The player can again change what others see.", verb: "Unlock", method: "PUT", path: `${P}/lock`, body: { locked: false }, undo: { locked: true } }
+    : { title: `Lock ${name}`, text: "The player can’t change what others see: display name, avatar and listed replays.", verb: "Lock", method: "PUT", path: `${P}/lock`, body: { locked: true }, undo: { locked: false } };
+  const profile = [
     on && { title: `Rename the entry of ${name}`, text: "Changes the display name on the leaderboard and all boards.", verb: "Rename entry", method: "PUT", path: `${P}/entry`, reason: "name", undo: { display_name: player.display_name }, fields: [{ label: "Display name", name: "display_name", value: "A player" }] },
     on && { title: player.on_leaderboard ? `Hide the entry of ${name}` : `Show the entry of ${name}`, text: "Applies to the leaderboard and all boards.", verb: player.on_leaderboard ? "Hide entry" : "Show entry", method: "PUT", path: `${P}/entry`, body: { visible: !player.on_leaderboard }, undo: { visible: player.on_leaderboard } },
     player.avatar && { title: `Remove the avatar of ${name}`, text: "The player can upload another one, unless the profile is locked.", verb: "Remove avatar", method: "POST", path: `${P}/avatar/remove`, reason: "avatar" },
     { title: `Change the username of ${name}`, text: "The old username becomes available to others.", verb: "Change username", method: "PUT", path: `${P}/username`, reason: "name", undo: { username: name }, fields: [{ label: "Username", name: "username", value: name }] },
-    { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.${lasts}`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Also refuse access tokens, within a second", name: "access", kind: "check", value: "true" }] },
+    lock,
   ];
-  const buttons = plans.flatMap((plan) => (plan ? [actButton(/** @type {any} */ (plan), again)] : []));
+  const ending = { title: `End the sessions of ${name}`, text: `Ends ${counted(player.sessions, "session")}.${lasts}`, verb: "End sessions", method: "POST", path: `${P}/sessions/end`, fields: [{ label: "Also refuse access tokens, within a second", name: "access", kind: "check", value: "true" }] };
   const link = /** @type {any} */ ({ title: `Restore access for ${name}`, text: "Creates a link with which the player can set a new password within an hour.", verb: "Create link", method: "POST", path: `${P}/password-link`, reason: "takeover", fields: [{ label: "End all other access immediately", name: "lock_out", kind: "check", value: "true" }] });
   const remove = /** @type {any} */ ({ title: `Delete ${name}`, text: "Permanently deletes the account and all its data. Type the username to confirm.", verb: "Delete", method: "POST", path: `${P}/delete`, danger: true, fields: [{ label: "Username", name: "username" }] });
+  const button = (/** @type {any} */ plan) => plan && actButton(plan, again);
   return h(
     "div",
-    { class: "acts" },
-    ...buttons,
-    h("button", { type: "button", click: () => confirm(link, (answer) => (showLink(answer), again())) }, "Restore access …"),
-    h("a", { class: "button", href: `${ROOT}${P}/export`, download: "" }, "Export"),
-    h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = "/players")) }, "Delete …"),
+    { class: "groups" },
+    group("Profile", ...profile.map(button), h("a", { class: "button", href: `${ROOT}${P}/export`, download: "" }, "Export")),
+    group("Access", button(suspension), button(ending), h("button", { type: "button", click: () => confirm(link, (answer) => (showLink(answer), again())) }, "Restore access …")),
+    group("Danger", h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = "/players")) }, "Delete …")),
   );
 }
+
+/** Buttons for acts of one kind, with a heading. @param {string} title @param {(HTMLElement | null | false | "")[]} buttons */
+const group = (title, ...buttons) => h("div", { role: "group", "aria-label": title }, h("h2", {}, title), h("div", { class: "acts" }, ...buttons));
 
 /** The player's replays, page by page. */
 const replayPages = () =>
   pages("Replays", async (page) => {
     const { replays, next } = await read(`${P}/replays?${page}`);
-    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Visibility"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, each.verdict, listing(each)]), "The player has no replays.")], next];
+    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Visibility"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, chip(each.verdict), listing(each)]), "The player has no replays.")], next];
   });
 
 /** The player's events and acts, page by page. */

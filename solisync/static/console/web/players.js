@@ -2,7 +2,7 @@
 /** The page to find players, and to suspend several. */
 
 import { read } from "./api.js";
-import { actButton, nameOf, pages, playerLink, section, when } from "./console.js";
+import { actButton, chip, nameOf, pages, playerLink, section, when } from "./console.js";
 import { byId, counted, h } from "./page.js";
 
 const WHERE = { name: "Start of username, or ID", part: "Part of username", display_name: "Part of display name", address: "IP address" };
@@ -24,7 +24,7 @@ function shown({ players, visitors, next }) {
   }
   /** @type {Set<string>} */
   const chosen = new Set();
-  const bar = h("p", { class: "acts", hidden: true });
+  const bar = h("p", { class: "acts stuck", hidden: true });
   const choose = (/** @type {string} */ id, /** @type {boolean} */ on) => {
     chosen[on ? "add" : "delete"](id);
     const plan = { title: `Suspend ${counted(chosen.size, "player")}`, text: "They can’t sign in, and other players no longer see their entries and replays.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids: [...chosen] }, danger: true };
@@ -35,7 +35,7 @@ function shown({ players, visitors, next }) {
     playerLink(each.id, each.username),
     nameOf(each.display_name),
     when(each.created_at),
-    each.suspended_since ? h("span", { class: "state" }, "suspended") : each.locked_since ? h("span", { class: "state" }, "locked") : "",
+    each.suspended_since ? chip("suspended") : each.locked_since ? chip("locked") : "",
     h("input", { type: "checkbox", "aria-label": `Select ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
   ]);
   const list = section("Players", ["Player", "Display name", "Registered", "State", "Select"], rows, next ? "No matches so far. Choose “More” to search further." : "No players found.");

@@ -2,7 +2,7 @@
 /** The page of a replay: its verdict, acts to perform, and other players' replays of the same game. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, confirm, factList, listing, nameOf, ownId, playerLink, replayLink, section, show, when } from "./console.js";
+import { actButton, chip, confirm, factList, listing, nameOf, ownId, playerLink, replayLink, section, show, when } from "./console.js";
 import { h, words } from "./page.js";
 
 const R = `/replays/${ownId()}`;
@@ -11,7 +11,7 @@ const again = show(async () => {
   const replay = await read(R);
   const facts = factList([
     ["Player", playerLink(replay.user_id, replay.username)],
-    ["Verdict", replay.reason ? `${replay.status} (${replay.reason})` : replay.status],
+    ["Verdict", h("span", {}, chip(replay.status), replay.reason && ` ${replay.reason}`)],
     ["Claimed score", replay.final_score],
     ["Proven score", replay.score],
     ["Undos", replay.undos],

@@ -2,7 +2,7 @@
 /** The review page: new names, avatars and players, and leaderboard entries that no replay proves. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, nameOf, pages, playerLink, replayLink, section, when } from "./console.js";
+import { actButton, chip, nameOf, pages, playerLink, replayLink, section, when } from "./console.js";
 import { byId, h, score } from "./page.js";
 
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproven scores" };
@@ -26,7 +26,7 @@ function shown({ profiles, players, entries }) {
     case "players":
       return [section("New players", ["Player", "Address", "Display name", "Registered"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), nameOf(each.display_name), when(each.at)]), "No player has registered recently.")];
     case "entries":
-      return [section("Best scores that no replay proves", ["Player", "Display name", "Score", "Since", "Replay with this score"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, nameOf(each.username)), nameOf(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", {}, replayLink(each.replay_id), ` ${each.verdict}`) : "none"]), "Replays prove all of the first hundred scores.")];
+      return [section("Best scores that no replay proves", ["Player", "Display name", "Score", "Since", "Replay with this score"], entries.map((/** @type {any} */ each) => [h("a", { href: `/players?q=${each.username}` }, nameOf(each.username)), nameOf(each.display_name), score(each.best_score), when(each.recorded_at), each.replay_id ? h("span", { class: "row" }, replayLink(each.replay_id), chip(each.verdict)) : "none"]), "Replays prove all of the first hundred scores.")];
     default:
       return [section("Names", ["Player", "Display name", "When", "Rename"], profiles.map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at), rename(each)]), "No player has chosen a name recently.")];
   }
