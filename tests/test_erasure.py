@@ -13,16 +13,13 @@ from tests.harness.acting import act
 from tests.harness.error_codes import table
 from tests.harness.footprint import COLUMNS, play, restrict, search
 
-<<<<<<< HEAD
-NAMELESS = {"last_backup", "public_replays", "public_replays_begin"}  # the last two: tests/web/test_public_replays.py
-=======
 NAMELESS = {  # see tests/web/test_public_replays.py and tests/test_daily_numbers.py
+    "last_backup",
     "public_replays",
     "public_replays_begin",
     "daily_numbers",
     "account_deletions",
 }
->>>>>>> 045c5a29 (Numbers over time: count each day, show them by route and command)
 
 
 @pytest.mark.parametrize("restricted", [False, True])
