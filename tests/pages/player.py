@@ -195,6 +195,13 @@ def opened(visitor, path="/play"):
     return page
 
 
+def choose(page, **settings):
+    """Open the settings and change some of them, such as `tap=False`."""
+    page.evaluate("document.querySelector('#settings details').open = true")
+    for name, value in settings.items():
+        page.set_checked(f"[name={name}]", value)
+
+
 def kept(page):
     """Return the game that the browser has stored."""
     return page.evaluate(KEPT)

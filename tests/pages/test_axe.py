@@ -3,7 +3,7 @@
 from tests.checking.uploads import game, refuted
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.postgres import run_sql
-from tests.pages.player import STUCK, Hand, keep, opened, won_game
+from tests.pages.player import STUCK, Hand, choose, keep, opened, won_game
 from tests.pages.visitor import SIZES, Game, picture, until
 
 SUSPEND = """
@@ -51,9 +51,9 @@ def look_at_play(visitor, look):
     deal = "/play?deal=42&draw=three"
     look(visitor, deal, "a deal")
     look(visitor, deal, "a hint", lambda page: page.click("#hint"))
-    look(visitor, deal, "a selection", lambda page: (page.uncheck("[name=tap]"), Hand(page).select("t1")))
+    look(visitor, deal, "a selection", lambda page: (choose(page, tap=False), Hand(page).select("t1")))
     for name in ("four", "large", "left"):
-        look(visitor, deal, name, lambda page, name=name: page.check(f"[name={name}]"))
+        look(visitor, deal, name, lambda page, name=name: choose(page, **{name: True}))
     look(visitor, deal, "keys to play", lambda page: page.click("#help-open"))
     look(visitor, deal, "the board as text", lambda page: page.click("#read"))
     look(visitor, deal, "leaving", lambda page: (Hand(page).stock(), page.click("#new")))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.pages.player import Fingers, Hand, address, keep, kept, opened, won_game
+from tests.pages.player import Fingers, Hand, address, choose, keep, kept, opened, won_game
 from tests.pages.visitor import until
 
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
@@ -96,7 +96,7 @@ def test_single_click_moves_a_card(visitor):
 def test_double_click_moves_to_a_foundation_when_a_click_selects(visitor):
     """A double click is one move, but two clicks on the stock or on the target of a selected card."""
     page = opened(visitor, "/play?deal=42&draw=one")
-    page.uncheck("[name=tap]")
+    choose(page, tap=False)
     hand = Hand(page)
     page.mouse.dblclick(*hand.centre("t1"))
     assert kept(page)["moves"] == "fa1"

@@ -10,7 +10,7 @@ from solisync.klondike.rules import STOCK_CLICK
 from solisync.klondike.scoring import MAY_19
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import read
-from tests.pages.player import JOURNALS, Hand, address, journals, keep, kept, opened, until_journals, won_game
+from tests.pages.player import JOURNALS, Hand, address, choose, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
 
 
@@ -58,7 +58,7 @@ def test_win_by_tapping_on_a_phone(visit, site):
     Game(site, login=True).seen_as("Ann")
     replay, moves = won_game(2)  # this game has the fewest taps on the stock, which are slow
     page = opened(ann, address(replay))
-    page.uncheck("[name=tap]")
+    choose(page, tap=False)
     page.evaluate("scrollTo(0, 0)")
     hand = Hand(page)
     for move in moves:
@@ -144,7 +144,7 @@ def test_undos_cost_points_and_are_uploaded(visit, site):
     replay, moves = won_game(3)
     page = opened(ann, address(replay))
     hand = Hand(page)
-    page.uncheck("[name=tap]")
+    choose(page, tap=False)
     places = []
     for number, move in enumerate(moves):
         hand.drag(move)
@@ -399,8 +399,7 @@ def test_settings_survive_a_reload(visit):
     """The settings are draw mode, taps, four colours, large print and left-handed, with the stock at the right."""
     visitor = visit()
     page = opened(visitor, "/play?deal=42")
-    for name in ("four", "large", "left"):
-        page.check(f"[name={name}]")
+    choose(page, four=True, large=True, left=True)
     page.check("[name=draw][value='3']")
     opened(visitor)
     assert page.evaluate("document.body.className") == "play four print left"
@@ -408,7 +407,7 @@ def test_settings_survive_a_reload(visit):
     assert hand.centre("s")[0] > hand.centre("w")[0] > hand.centre("f3")[0] > hand.centre("f0")[0]
     page.click("#new")
     until(page, "document.getElementById('drawn').textContent === 'Draw three'")
-    page.check("[name=winnable]")
+    choose(page, winnable=True)
     page.click("#new")
     until(
         page,
@@ -478,33 +477,57 @@ def test_right_click_moves_to_a_foundation(visitor):
     """The card moves to a foundation or stays, and the browser's menu doesn't open."""
     page = opened(visitor, "/play?deal=42&draw=one")
     hand = Hand(page)
-    page.uncheck("[name=tap]")
+    choose(page, tap=False)
     page.mouse.click(*hand.centre("t0"), button="right")
     assert said(page) == "jack of hearts does not fit on foundation 1"
     page.mouse.click(*hand.centre("t1"), button="right")
     assert page.inner_text("#points") == "15 points"
 
 
-@pytest.mark.parametrize(("width", "height"), [(844, 390), (667, 375), (390, 844), (1280, 800)])
-def test_board_and_buttons_fit_into_the_window(visit, width, height):
-    """The board and the buttons are side by side on a phone that is held sideways."""
+@pytest.mark.parametrize(
+    ("width", "height", "card"), [(844, 390, 46), (667, 375, 38), (390, 844, 51), (1366, 650, 88), (1920, 940, 130)]
+)
+def test_board_and_controls_fit_into_the_window(visit, width, height, card):
+    """The buttons don't cover the board. A wide window has room for all controls of the page."""
     visitor = visit(has_touch=True)
     visitor.page.set_viewport_size({"width": width, "height": height})
-    page = opened(visitor, "/play?deal=42&draw=one")
-    parts = ("#board", ".tools .row", "#undo", "#hint", "#new", "#again")
-    boxes = [page.locator(part).bounding_box() for part in parts]
-    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
-    assert all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in boxes)
-    board, tools, *_ = boxes
-    assert tools["y"] >= board["y"] + board["height"] or tools["x"] >= board["x"] + board["width"]
+    page = opened(visitor, "/play?daily")
+    controls = "button, summary" if width > 1000 else ".tools button"
+    used = page.locator(f".game :is({controls}):not(.board *)").filter(visible=True)
+    assert used.count() == (7 if width > 1000 else 4)
+    board, *boxes = (each.bounding_box() for each in (page.locator("#board"), *used.all()))
+    for box in (board, *boxes):
+        assert 0 <= box["x"] <= width - box["width"]
+        assert 0 <= box["y"] <= height - box["height"]
+    for box in boxes:
+        assert box["y"] >= board["y"] + board["height"] or box["x"] >= board["x"] + board["width"]
+    assert page.locator("#board li").last.bounding_box()["width"] >= card
+
+
+GOALS = {  # a goal, what it shows during a game of 200 seconds with 20 points, and what after its win with 430 points
+    "time": ({"max_time_secs": 480}, "4:40 left", "goal met"),
+    "missed": ({"max_time_secs": 180}, "missed, a win still counts", "missed, still counts as a win"),
+    "points": ({"target_score": 4000}, "480 points to go", "missed, still counts as a win"),
+    "reached": ({"target_score": 3500}, "reached, now win", "goal met"),
+}
+
+
+@pytest.mark.parametrize("kind", GOALS)
+def test_goal_of_the_day_is_beside_the_score(visitor, kind):
+    goal, playing, won = GOALS[kind]
+    day = {"date": "2026-01-02", "description": "The goal", "target_score": None, "max_time_secs": None, **goal}
+    replay, moves = won_game(1)
+    for count, words in ((150, playing), (len(moves), won)):
+        keep(visitor.page, replay, moves[:count], day=day)
+        page = opened(visitor)
+        until(page, f"document.getElementById('goal').textContent === 'The goal: {words}'")
 
 
 @pytest.mark.parametrize("options", [{}, {"forced_colors": "active"}, {"reduced_motion": "reduce"}])
 def test_page_to_play_fits_into_320_pixels(visit, options):
     """A width of 320 pixels is also a wide screen at 400 %. A selected card is marked in forced colours too."""
     page = opened(visit(width=320, **options), "/play?deal=42&draw=three")
-    page.check("[name=large]")
-    page.uncheck("[name=tap]")
+    choose(page, large=True, tap=False)
     assert page.evaluate("document.documentElement.scrollWidth") == 320
     assert page.locator("body > header").bounding_box()["height"] < 110
     page.evaluate("scrollTo(0, 0)")

@@ -4,6 +4,8 @@
  * achievements; pushes from here send them back unchanged.
  */
 
+import { meets } from "./goal.js";
+
 /**
  * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
  * @typedef {{id: string, at: string, won: boolean, score: number, seconds: number, draw: number, undone: boolean, day: Day | null}} Finished
@@ -14,7 +16,6 @@ const NOBODY = "00000000-0000-0000-0000-000000000000"; // the nil UUID, because 
 const DAY_MS = 86_400_000;
 const HISTORY_DAYS = 365;
 const XP = { win: 50, fast: 50, fastSeconds: 120, fastLeast: 10, noUndo: 25, daily: 100, weekly: 75 };
-const BONUS = 700_000; // points of a win in one second
 
 /** The goals of a week: name, number of wins, and which wins count. @type {[string, number, (game: Finished) => boolean][]} */
 const WEEKLY = [
@@ -40,12 +41,6 @@ const ACHIEVEMENT = ["id", "unlocked", "unlock_date", "reward_granted"];
 
 /** @param {any} fields @param {string[]} names */
 const only = (fields, names) => Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : [])));
-
-/** Whether a win meets the goal of its day. A goal in points includes the time bonus. @param {Day} day @param {number} score @param {number} seconds */
-export function meets({ target_score: target, max_time_secs: most }, score, seconds) {
-  if (most !== null) return seconds <= most;
-  return target === null || score + Math.floor(BONUS / Math.max(1, seconds)) >= target;
-}
 
 /** The level for a number of experience points. @param {number} xp */
 export const levelOf = (xp) => (xp < 5000 ? Math.floor(xp / 500) : 10 + Math.floor((xp - 5000) / 1000));

@@ -21,13 +21,13 @@ const SHAPES = [
   "m0-9.5c4 5 9 7.5 9 12.5c-.2 1.8-1.5 3.2-3.3 3.7c-1.7 .4-3.5-.3-4.6-1.7q.4 3 2.5 4.5h-7.2q2.1-1.5 2.5-4.5c-1.1 1.4-2.9 2.1-4.6 1.7c-1.8-.5-3.1-1.9-3.3-3.7c0-5 5-7.5 9-12.5z",
 ];
 /** The pips of each rank, as [x, y] of their centres. Pips in the lower half are drawn upside down. */
-const CORNERS = [[34, 28], [66, 28], [34, 112], [66, 112]];
+const CORNERS = [[34, 38], [66, 38], [34, 102], [66, 102]];
 const SIDES = [[34, 70], [66, 70]];
-const EIGHT = [...CORNERS, [34, 56], [66, 56], [34, 84], [66, 84]];
+const EIGHT = [...CORNERS, [34, 59], [66, 59], [34, 81], [66, 81]];
 const PIPS = [
-  [], [[50, 28], [50, 112]], [[50, 28], [50, 70], [50, 112]], CORNERS, [...CORNERS, [50, 70]], [...CORNERS, ...SIDES],
-  [...CORNERS, ...SIDES, [50, 49]], [...CORNERS, ...SIDES, [50, 49], [50, 91]], [...EIGHT, [50, 70]],
-  [...EIGHT, [50, 42], [50, 98]],
+  [], [[50, 38], [50, 102]], [[50, 38], [50, 70], [50, 102]], CORNERS, [...CORNERS, [50, 70]], [...CORNERS, ...SIDES],
+  [...CORNERS, ...SIDES, [50, 54]], [...CORNERS, ...SIDES, [50, 54], [50, 86]], [...EIGHT, [50, 70]],
+  [...EIGHT, [50, 48.5], [50, 91.5]],
 ];
 
 /** @param {number} card */
@@ -101,12 +101,13 @@ export function face(/** @type {number} */ card) {
   const court = (transform = "") => draw("use", { href: `#${RANKS[rank]}`, transform });
   const signs = (/** @type {number[][]} */ ...all) => draw("path", { d: all.map(([x, y, scale]) => sign(suit, x, y, scale)).join("") });
   const turned = "rotate(180 50 70)";
-  const corners = [[13, 37, 0.6], [87, 103, -0.6]];
-  const large = [text(13, 25), draw("g", { transform: turned }, text(13, 25))];
+  const corners = [[36, 17, 0.7], [64, 123, -0.7]];
+  const large = [text(15, 26), draw("g", { transform: turned }, text(15, 26))];
   if (rank > 9) {
-    large.unshift(draw("rect", { x: 23, y: 13, width: 54, height: 114, rx: 3 }), court(), court(turned));
-    large.push(signs(...corners, [31, 24, 0.62], [69, 116, -0.62]));
-  } else large.push(signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.9 : 0.9]) : [[50, 69, 2.3]])));
+    const smaller = "translate(9 12.6) scale(.82)";
+    large.unshift(draw("rect", { x: 27.9, y: 27, width: 44.2, height: 86, rx: 3 }), court(smaller), court(`${turned} ${smaller}`));
+    large.push(signs(...corners));
+  } else large.push(signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.85 : 0.85]) : [[50, 69, 2.3]])));
   const small = rank > 9
     ? [text(7, 37), signs([78, 24, 1.5]), court("translate(-17 37) scale(1.34)")]
     : [text(7, 37), signs([78, 24, 1.5], [50, 93, 3.1])];

@@ -2,10 +2,10 @@
 /** /daily and /daily/<date>: the days around a day, its remaining time, its winners, and those who met the goal. */
 
 import { readOwn } from "./api.js";
+import { meets } from "./goal.js";
 import { username } from "./http.js";
 import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
 
-const BONUS = 700_000; // points that the desktop game adds to a win in one second
 const DAY_MS = 86_400_000;
 const CHIPS = 7;
 
@@ -21,12 +21,10 @@ let entries = [];
 let next = null;
 let onlyMet = false;
 
+const hasGoal = goal.target_score !== null || goal.max_time_secs !== null;
+
 /** Whether an entry met the goal, by its reported time. @param {any} entry */
-function met({ score, time_seconds: seconds }) {
-  if (goal.max_time_secs !== null) return seconds <= goal.max_time_secs;
-  if (goal.target_score !== null) return score + Math.floor(BONUS / Math.max(1, seconds)) >= goal.target_score;
-  return false;
-}
+const met = (entry) => hasGoal && meets(goal, entry.score, entry.time_seconds);
 
 /** The winners that are loaded. @returns {Promise<Node[]>} */
 async function parts() {

@@ -29,6 +29,8 @@ let game;
 let seat;
 /** @type {typeof import("./hints.js") | undefined} */
 let advice;
+/** @type {typeof import("./goal.js") | undefined} */
+let goals;
 let hinted = 0;
 let ticked = performance.now();
 
@@ -47,7 +49,6 @@ function show(flight, pile) {
   hinted = 0;
   byId("points").textContent = counted(game.score, "point");
   byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
-  byId("drawn").textContent = `Draw ${game.draw === 3 ? "three" : "one"}`;
   byId("undo").disabled = !game.canUndo;
   byId("hint").disabled = game.won || stuck || !advice;
   byId("finish").hidden = !finish(game.position);
@@ -57,8 +58,11 @@ function show(flight, pile) {
   return stuck;
 }
 
+/** Show the time, and with it the state of the goal of the day. */
 function showTime() {
   byId("time").textContent = clock(Math.floor(game.milliseconds / 1000));
+  byId("goal").hidden = !game.day;
+  if (game.day) byId("goal").textContent = goals ? goals.progressTo(game.day, game) : game.day.description;
 }
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
@@ -127,9 +131,8 @@ function describe() {
   const { seed, draw, day } = game;
   const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
   byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
-  byId("goal").hidden = !day;
-  byId("goal").textContent = `${day?.description ?? ""}${day?.target_score ? ", including the bonus for a fast win" : ""}`;
-  byId("deal-facts").textContent = `Number ${seed}, draw ${draw === 3 ? "three" : "one"}.`;
+  byId("drawn").textContent = `Draw ${draw === 3 ? "three" : "one"}`;
+  byId("deal-facts").textContent = `Number ${seed}.${day?.target_score ? " The points of its goal include the bonus for a fast win." : ""}`;
 }
 
 /** Begin or resume a game. @param {Game} next */
@@ -297,6 +300,7 @@ if (kept) {
 } else await open();
 const [{ Seat }] = await Promise.all([
   import("./seat.js"), import("./hints.js").then((module) => (advice = module), () => {}), table.draggable().catch(() => {}),
+  import("./goal.js").then((module) => (goals = module), () => {}),
 ]);
 seat = new Seat(setAside, () => (notice(""), open()));
 if (!(await seat.take(false))) setAside();
