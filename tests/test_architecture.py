@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
-from solisync.web.documents import without_comments
+from solisync.web.documents import stripped
 from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
@@ -166,7 +166,7 @@ def test_serving_imports_neither_commands_nor_console():
 
 def script_imports(path):
     """Return the scripts that a script imports; imports of types are comments."""
-    return set(SCRIPT_IMPORT.findall(without_comments(path.read_text("utf-8"))))
+    return set(SCRIPT_IMPORT.findall(stripped(path.read_text("utf-8"))))
 
 
 def test_imports_of_page_scripts_have_no_cycle():

@@ -17,7 +17,7 @@ from solisync.klondike.deal import deal
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import card_text
-from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, takes_gzip, without_comments
+from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, stripped, takes_gzip
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.html_page import Page, check_policies
@@ -327,7 +327,7 @@ async def test_files_have_their_types(server):
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_scripts_are_served_without_comments(server):
+async def test_scripts_are_served_without_comments_and_indentation(server):
     """Line numbers stay the same. Texts that look like comments stay too."""
     script = """// @ts-check
 /** What it
@@ -335,10 +335,10 @@ async def test_scripts_are_served_without_comments(server):
 const a = /** @type {any} */ (b) / 2; // half
 const address = "http://a/*"; // an address
 const c = d / 2 / e, name = 'it\\'s // not', text = `/* ${c} // */`;
-if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); /* both */ g();
+  if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); /* both */ g();
 """
     assert (
-        without_comments(script)
+        stripped(script)
         == """
 
 
@@ -357,10 +357,11 @@ if (!/^[/"]\\/\\//.test(name)) f(/"/, a / b); g();
 
 async def test_style_sheets_are_served_with_their_imports(server):
     """A page then loads one file."""
-    board = (PLAYERS_FILES / "web" / "board.css").read_text("utf-8")
+    board = (await server.ask("GET", "/web/board.css")).content.decode()
     for name in ("play.css", "replay.css"):
         served = (await server.ask("GET", f"/web/{name}")).content.decode()
         assert served.startswith(board)
+        assert "/*" not in served
         assert "@import" not in served
 
 
