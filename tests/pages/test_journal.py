@@ -132,7 +132,7 @@ def test_two_tabs_and_another_device_count_every_game_once(visit, site):
 
 
 def test_win_without_an_account_can_be_kept_after_registering(visit, site):
-    """The page asks after registering, and then uploads the win. The win and the games before it count once."""
+    """The player has asked to keep it, so the win is uploaded after registering. All games before it count once too."""
     guest = visit(reduced_motion="reduce")
     replay, moves = won_game(2)
     page = opened(guest, "/play?deal=42&draw=one")
@@ -147,17 +147,30 @@ def test_win_without_an_account_can_be_kept_after_registering(visit, site):
     page.fill("#new-password", PASSWORD)
     page.click("#new-form button.main")
     page.wait_for_url(lambda url: url.startswith(f"{site}/play"))
-    until(
-        page,
-        "document.getElementById('offer')?.textContent.includes('1 win and 1 other game played here while signed out')",
-    )
-    page.click("#offer button.main")
+    until_journals(page, f"Object.keys({JOURNALS}.uploaded).length")
     until(page, SETTLED)
     assert counted(site) == (2, 1)
+    assert "keep" not in page.url
     assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
     opened(guest)
     guest.settle()
     assert counted(site) == (2, 1)
+
+
+@pytest.mark.parametrize("query", ["", "?keep=3f2c0e9a-0000-4000-8000-000000000000"])
+def test_games_of_another_sign_in_are_offered(visit, site, query):
+    """The player has not asked to keep a win before signing in, or the link names a win that isn't in this browser."""
+    guest = visit()
+    page = opened(guest)
+    page.evaluate(ENTER, [100, True])
+    until_journals(page, f"{JOURNALS}.of[''].games.length === 1")
+    guest.register()
+    opened(guest, f"/play{query}")
+    until(page, "document.getElementById('offer').textContent.includes('1 other game played here while signed out')")
+    assert counted(site) == (0, 0)
+    page.locator("#offer button", has_text="Add").click()
+    until(page, SETTLED)
+    assert counted(site) == (1, 1)
 
 
 def test_games_answered_with_not_mine_are_deleted(visit, site):

@@ -195,27 +195,33 @@ def test_deleted_account_is_noticed_at_each_call(visit, call):
 
 
 @pytest.mark.parametrize("way", ["shared", "copied", "shown"])
-def test_win_can_be_shared(visit, site, way):
-    """The page uses the device's share dialog, the clipboard, or a link to copy by hand."""
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_win_can_be_shared(visit, site, way, signed_in):
+    """The page uses the device's dialog, the clipboard, or a text to copy by hand. Signed out, it links the deal."""
     ann = visit(reduced_motion="reduce")
     ann.context.add_init_script(f"""
       window.shared = [];
-      const give = async (given) => void window.shared.push(given.url ?? given);
+      const give = async (given) => void window.shared.push(given.url ? `${{given.text}} ${{given.url}}` : given);
       Object.defineProperty(navigator, "share", {{ value: {"give" if way == "shared" else "undefined"} }});
       const writes = {"{ writeText: give }" if way != "shown" else "undefined"};
       Object.defineProperty(navigator, "clipboard", {{ value: writes }});
     """)
-    ann.register()
+    if signed_in:
+        ann.register()
     replay, moves = won_game(2)
-    keep(ann.page, replay, moves)
+    keep(ann.page, replay, moves, ms=312_000)
     page = opened(ann)
-    share = page.locator("#won-next button", has_text="Share")
-    share.click(timeout=PATIENCE * 1000)
+    link = f"/play?deal={replay['seed']}&draw=one"
+    if signed_in:
+        page.wait_for_selector("#won-next a", timeout=PATIENCE * 1000)
+        link = page.get_attribute("#won-next a", "href")
+    page.locator("#won-next button", has_text="Share").click()
     if way == "shown":
-        link = page.input_value("#won-next input")
+        shared = page.input_value("#won-next input")
     else:
-        (link,) = until(page, "window.shared.length && window.shared")
-    assert link == site + page.get_attribute("#won-next a", "href")
+        (shared,) = until(page, "window.shared.length && window.shared")
+    told = f"I won deal {replay['seed']} (draw one) in 5:12 with {replay['final_score']} points."
+    assert shared == f"{told} {site}{link}"
 
 
 @pytest.mark.parametrize("status", REFUSALS)
@@ -290,6 +296,71 @@ def test_win_waits_until_its_player_signs_in_again(visit, site):
     opened(ann)
     until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
     assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
+
+
+@pytest.mark.parametrize("end", ["key", "tap", None])
+def test_cards_fall_after_a_win(visit, end):
+    """All cards leave the foundations for at most 2.5 seconds, or until a key or a tap, and the panel comes then."""
+    visitor = visit()
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves[:-1])
+    page = opened(visitor)
+    visitor.settle()
+    page.evaluate("""() => new MutationObserver(() => {
+      const falling = document.querySelector(".falling");
+      if (falling) setTimeout(() => { window.cards = document.getAnimations().filter(({ effect }) =>
+        effect.target.matches(".falling li")).map(({ effect }) => effect.getComputedTiming().endTime); });
+    }).observe(document.getElementById("board"), { attributes: true })""")
+    Hand(page).drag(moves[-1])
+    ends = until(page, "window.cards")
+    assert len([end for end in ends if end > 1000]) == 52  # another one is the flight of the last card
+    assert max(ends) <= 2500
+    if end == "key":
+        page.keyboard.press("Shift")
+    elif end == "tap":
+        page.mouse.click(*Hand(page).centre("t6"))
+    if end:
+        assert not page.evaluate("document.querySelector('.falling')")
+    until(page, "!document.querySelector('.falling') && getComputedStyle(won).opacity === '1'")
+    assert end == "tap" or page.evaluate("document.activeElement.id") == "won-heading"
+    assert page.locator("#board .foundation li:last-child").filter(visible=True).count() == 4
+
+
+def test_cards_stay_after_a_win_with_reduced_motion(visit):
+    visitor = visit(reduced_motion="reduce")
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves[:-1])
+    page = opened(visitor)
+    visitor.settle()
+    Hand(page).drag(moves[-1])
+    page.wait_for_selector("#won-next button")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 650), (390, 844), (844, 390)])
+def test_panel_of_a_win_is_over_the_board(visit, width, height):
+    """The board keeps its size. The panel has the time, the statistics, and one main button in the page."""
+    visitor = visit(reduced_motion="reduce")
+    visitor.page.set_viewport_size({"width": width, "height": height})
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves[:-1], ms=312_000)
+    page = opened(visitor)
+    visitor.settle()
+    before = page.locator("#board").bounding_box()
+    Hand(page).drag(moves[-1])
+    page.wait_for_selector("#won-next button")
+    board, panel = page.locator("#board").bounding_box(), page.locator("#won").bounding_box()
+    assert board == before
+    assert 0 <= panel["x"] - board["x"] <= board["width"] - panel["width"]
+    assert 0 <= panel["y"] - board["y"] <= board["height"] - panel["height"]
+    assert page.evaluate("won.scrollHeight <= won.clientHeight")
+    assert panel["width"] == 448 or width < 960
+    facts = [replay["final_score"], replay["final_score"], 1, "1 of 1"]
+    labels = ["Points", "Best", "In a row", "Won"]
+    assert page.locator("#won dt").all_text_contents() == labels
+    assert page.locator("#won dd").all_text_contents() == list(map(str, facts))
+    assert page.locator("main .main").filter(visible=True).all_text_contents() == ["New deal"]
+    assert page.locator("main button", has_text="deal").filter(visible=True).count() == 2
 
 
 def test_link_to_another_deal_keeps_a_win(visitor):

@@ -37,6 +37,8 @@ const PROGRESS = [
   "daily_challenge_history", "weekly_goal_week_iso", "weekly_goal_progress", "unlocked_card_backs", "unlocked_backgrounds",
   "challenge_index", "last_modified",
 ];
+/** The statistics before the first game. */
+const NONE = { ...Object.fromEntries(STATS.map((name) => [name, 0])), fastest_win_seconds: Infinity };
 const ACHIEVEMENT = ["id", "unlocked", "unlock_date", "reward_granted"];
 
 /** @param {any} fields @param {string[]} names */
@@ -108,6 +110,13 @@ function meetWeekly(progress, game) {
     progress.weekly_goal_progress[name] = done + 1;
     if (done + 1 === times) progress.total_xp += XP.weekly;
   }
+}
+
+/** A player's statistics: those of the last answer, if any, with these games added. @param {any} base @param {Finished[]} games */
+export function statsOf(base, games) {
+  const stats = { ...NONE, ...base?.stats };
+  for (const game of games) count(stats, game);
+  return stats;
 }
 
 /** The payload to push: the last answer with these games added. @param {any} base @param {Finished[]} games @param {string} now */

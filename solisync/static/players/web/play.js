@@ -16,6 +16,7 @@ const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 /** @typedef {import("./klondike.js").Move} Move */
 /** @typedef {{seed: string, draw: number, day: import("./game.js").Day | null}} Wanted a deal to play */
 
+const keep = new URLSearchParams(location.search).get("keep"); // a win, see win.js
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
@@ -62,7 +63,18 @@ function show(flight, pile) {
 function showTime() {
   byId("time").textContent = clock(Math.floor(game.milliseconds / 1000));
   byId("goal").hidden = !game.day;
-  if (game.day) byId("goal").textContent = goals ? goals.progressTo(game.day, game) : game.day.description;
+  if (game.day) byId("goal").textContent = [game.day.description, goals && stateOf(game.day, goals)].filter(Boolean).join(": ");
+}
+
+/** How far the game is from the goal of its day. @param {import("./game.js").Day} goal @param {typeof import("./goal.js")} goals */
+function stateOf(goal, { counting, meets }) {
+  const { target_score: target, max_time_secs: most } = goal;
+  const { score, seconds, won } = game;
+  if (target === null && most === null) return "";
+  const met = meets(goal, score, seconds);
+  if (won) return met ? "goal met" : "missed, still counts as a win";
+  if (most !== null) return met ? `${clock(most - seconds)} left` : "missed, a win still counts";
+  return met ? "reached, now win" : `${counted(Number(target) - counting(score, seconds), "point")} to go`;
 }
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
@@ -148,7 +160,7 @@ function begin(next) {
   history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
   setTimeout(async () => { // after the cards are shown
     const { opened } = await results();
-    if (!(await opened(next)) && game === next) newDeal();
+    if (!(await opened(next, keep)) && game === next) newDeal();
   });
 }
 
