@@ -69,6 +69,7 @@ test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; S
 
 lint-pages:  ## check the types in the pages' scripts (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
+	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.worker.json
 
 test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and list the failures
 	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))

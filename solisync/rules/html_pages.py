@@ -28,6 +28,7 @@ PageName = Literal[
     "missing",
     "failed",
     "away",
+    "offline",
 ]
 
 
@@ -124,6 +125,7 @@ STATIC: dict[PageName, PageMeta] = {
     "missing": PageMeta("Not found", "There is nothing at this address."),
     "failed": PageMeta("Something went wrong", "The server could not make this page."),
     "away": PageMeta("Back in a moment", "The service is restarting or busy."),
+    "offline": PageMeta("Not connected", "This page needs a connection; the game doesn’t."),
 }
 """The heads of pages that are the same for every request."""
 

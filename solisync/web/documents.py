@@ -20,13 +20,19 @@ CLIENT_FILES = next(
     folder for folder in (STATIC / "client", STATIC.parents[1] / "clients/javascript/src") if folder.is_dir()
 )
 FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # browsers ask each time, otherwise a page could mix two versions
-MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
+}
 ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30
 QUICKLY_BYTES = 262_144  # a larger document is compressed at the fastest level, which saves 40 ms per MiB at the start
-PAGE_POLICY = (
+_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
-    " require-trusted-types-for 'script'; trusted-types 'none'"
 )
 UNUSED_FEATURES = (
     "accelerometer autoplay camera display-capture fullscreen geolocation gyroscope hid magnetometer microphone midi"
@@ -34,12 +40,19 @@ UNUSED_FEATURES = (
 )
 PAGE_HEADERS = {
     "Cache-Control": "no-cache",
-    "Content-Security-Policy": PAGE_POLICY,
+    "Content-Security-Policy": (
+        f"{_POLICY} require-trusted-types-for 'script'; trusted-types solisync; manifest-src 'self'; worker-src 'self'"
+    ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES.split()),
     "Referrer-Policy": "same-origin",
 }
 """The headers of all pages for players (docs/pages.md)."""
+CONSOLE_HEADERS = {
+    **PAGE_HEADERS,
+    "Content-Security-Policy": f"{_POLICY} require-trusted-types-for 'script'; trusted-types 'none'",
+}
+"""The headers of all pages of the console, which start no workers."""
 
 _CODING = re.compile(r"[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;[ \t]*[qQ]=([01](?:\.[0-9]{0,3})?)[ \t]*)?")
 _IMPORT = re.compile(r'^@import "([a-z_]+\.css)";$', re.MULTILINE)
@@ -79,7 +92,7 @@ def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzippe
             body = packed
             kept["Content-Encoding"] = "gzip"
     kept["ETag"] = f'"{sha256(body).hexdigest()[:32]}"'
-    return Reply(body=body, content_type=f"{media_type}; charset=utf-8", headers=kept)
+    return Reply(body=body, content_type=media_type, headers=kept)
 
 
 def both_ways(name: str, body: bytes, headers: Mapping[str, str]) -> tuple[Reply, Reply]:
@@ -108,12 +121,13 @@ def page_files(*folders: Path) -> Mapping[str, bytes]:
 
 
 def _served(file: Path) -> bytes:
-    text = file.read_text("utf-8")
+    content = file.read_bytes()
     if file.suffix == ".js":
-        text = stripped(text)
-    elif file.suffix == ".css":  # including it here saves the browser a request
-        text = _STYLE_SPACE.sub("", _IMPORT.sub(lambda found: (file.parent / found[1]).read_text("utf-8"), text))
-    return text.encode()
+        return stripped(content.decode()).encode()
+    if file.suffix == ".css":  # including it here saves the browser a request
+        text = _IMPORT.sub(lambda found: (file.parent / found[1]).read_text("utf-8"), content.decode())
+        return _STYLE_SPACE.sub("", text).encode()
+    return content
 
 
 def stripped(script: str) -> str:

@@ -76,6 +76,9 @@ class Content:
     media_types: tuple[str, ...]
 
 
+PAGE = Content(("text/html",))
+
+
 @dataclass(frozen=True, slots=True)
 class EventStream:
     """An answer that stays open: Server-Sent Events with these names, each with data of its shape."""

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script';"
-    " trusted-types 'none'"
+    " trusted-types solisync; manifest-src 'self'; worker-src 'self'"
 )
 VOID = {"meta", "link", "img", "br", "input", "hr"}
 

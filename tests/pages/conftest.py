@@ -12,19 +12,9 @@ from tests.harness.entry_points import serving
 from tests.harness.postgres import run_sql, truncate
 from tests.harness.processes import free_port
 from tests.pages.admin import FILLED, HOSTILE, PLAYER
-from tests.pages.visitor import Visitor
+from tests.pages.visitor import FLAGS, Visitor
 
 HERE = Path(__file__).resolve().parent
-FLAGS = (
-    "--no-sandbox",  # Chromium has no sandbox as root
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no host name resolves: nothing leaves this machine
-)
 
 
 def pytest_collection_modifyitems(items):

@@ -3,8 +3,8 @@
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, PILE_NAMES
 
 PRELUDE = """
-  const { Game, restored } = await import("/web/game.js");
-  const engine = await import("/web/klondike.js");
+  const { Game, restored } = await web("game.js");
+  const engine = await web("klondike.js");
   const pile = (place) => typeof place === "string" ? place[0].toLowerCase()
     : "Foundation" in place ? `f${place.Foundation}` : `t${place.Tableau}`;
   const move = (input) => input === "StockClick" ? engine.STOCK
@@ -39,7 +39,7 @@ UPLOAD = (
 ADVICE = (
     "async asked => {"
     + PRELUDE
-    + """const { isStuck } = await import("/web/hints.js");
+    + """const { isStuck } = await web("hints.js");
   return asked.map(({ position, draw }) => ({
     stuck: isStuck(position, draw, []), finish: engine.finish(position),
   })); }"""
@@ -50,7 +50,7 @@ ADVICE = (
 HINTED = (
     "async asked => {"
     + PRELUDE
-    + """const { hints, isStuck } = await import("/web/hints.js");
+    + """const { hints, isStuck } = await web("hints.js");
   const exact = (position) => JSON.stringify(position);
   return asked.map(({ seed, draw, stray }) => {
     const game = new Game(seed, draw);

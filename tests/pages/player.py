@@ -24,7 +24,7 @@ CENTRE = """([pile, count]) => {
   const strip = card?.nextElementSibling ? place(card.nextElementSibling).top - box.top : box.height;
   return [box.left + box.width / 2, box.top + strip / 2];
 }"""
-JOURNALS = "(await (await import('/web/journal.js')).journals())"
+JOURNALS = "(await (await web('journal.js')).journals())"
 KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
   const name = "solisync.journals";
   const asked = indexedDB.open(name);

@@ -79,10 +79,10 @@ def share(page):
 def look_at_play_without(visitor, judge):
     """Check the page to play before its cards have arrived, and without the deal of the day."""
     context, page = visitor.context, visitor.page
-    context.route("**/web/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    context.route("**/web/*/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
     page.goto("/play")
     judge.look(visitor, "a game being loaded")
-    context.unroute("**/web/play.js")
+    context.unroute("**/web/*/play.js")
     busy = {"status": 503, "headers": {"Error-Code": "unavailable"}, "json": {"error": "service unavailable"}}
     context.route("**/api/daily-challenge", lambda route: route.fulfill(**busy))
     visitor.open("/play?daily")

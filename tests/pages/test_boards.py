@@ -121,7 +121,7 @@ def test_time_left_of_a_day_is_written_in_words(visitor):
     """The text leaves out hours when less than an hour is left."""
     page = visitor.open("/replays")
     left = """async (minutes) => {
-      const { timeLeft } = await import("/web/page.js");
+      const { timeLeft } = await web("page.js");
       const place = document.createElement("p");
       timeLeft(place, new Date(Date.now() - 86_400_000 + minutes * 60_000 - 1000).toISOString());
       return place.textContent;

@@ -12,17 +12,15 @@ from tests.pages.visitor import Game, until
 
 NIL = "00000000-0000-0000-0000-000000000000"
 ENTER = """async ([seconds, won]) => {
-  const { Game } = await import("/web/game.js");
-  const { enter, localTime } = await import("/web/journal.js");
-  const { settle } = await import("/web/outbox.js");
+  const { Game } = await web("game.js");
+  const { enter, localTime } = await web("journal.js");
+  const { settle } = await web("outbox.js");
   const { id } = new Game("1", 1);
   const at = localTime(new Date());
   await enter({ id, at, won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
   settle();
 }"""
-WITH_GAMES = (
-    "async ([base, games]) => (await import('/web/progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
-)
+WITH_GAMES = "async ([base, games]) => (await web('progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
 SETTLED = (
     "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent))()"
 )
@@ -511,8 +509,8 @@ def test_two_tabs_lose_no_game_when_both_finish_games(visit):
         tab.evaluate(
             """() => {
               window.all = (async () => {
-                const { enter } = await import("/web/journal.js");
-                const { newId } = await import("/web/game.js");
+                const { enter } = await web("journal.js");
+                const { newId } = await web("game.js");
                 for (let count = 0; count < 30; count++) {
                   const id = newId();
                   await enter({ id, at: "", won: true, score: 1, seconds: 9, draw: 1, undone: false, day: null }, id);

@@ -69,7 +69,7 @@ def test_vectors_detect_a_wrong_engine(visitor, mutation):
         assert answer.text().count(right) == 1
         route.fulfill(response=answer, body=answer.text().replace(right, wrong))
 
-    visitor.context.route("**/web/klondike.js", mutate)
+    visitor.context.route("**/web/*/klondike.js", mutate)
     page = visitor.open("/account")
     assert decks_differ(page) or traces_differ(page)
 

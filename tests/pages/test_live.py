@@ -18,7 +18,7 @@ from tests.pages.visitor import Game, until
 STREAM = "**/api/events*"
 SAID = "document.getElementById('said').textContent"
 VERIFIED = "#verdict[data-status=verified]"
-LISTENS = "import('/web/live.js').then(({ streaming }) => streaming())"
+LISTENS = "web('live.js').then(({ streaming }) => streaming())"
 HIDE = """hidden => {
   Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
   document.dispatchEvent(new Event('visibilitychange'));

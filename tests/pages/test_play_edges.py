@@ -16,9 +16,9 @@ from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, unt
 from tests.pages.visitor import Game, answered, until
 
 FINISH = """async () => {
-  const { enter, localTime } = await import("/web/journal.js");
-  const { settle } = await import("/web/outbox.js");
-  const { newId } = await import("/web/game.js");
+  const { enter, localTime } = await web("journal.js");
+  const { settle } = await web("outbox.js");
+  const { newId } = await web("game.js");
   const at = localTime(new Date());
   await enter({ id: newId(), at, won: true, score: 100, seconds: 300, draw: 1, undone: false, day: null }, null);
   await settle();
@@ -120,7 +120,7 @@ def test_page_to_play_updates_the_daily_board_by_an_event(visit, site, running):
     page = opened(ann, "/play?daily")
     until(page, "document.getElementById('day-board').textContent.startsWith('No player')")
     day = kept(page)["day"]["date"]
-    until(page, f"import('/web/live.js').then(({{ streaming }}) => streaming(['daily/{day}']))", PATIENCE)
+    until(page, f"web('live.js').then(({{ streaming }}) => streaming(['daily/{day}']))", PATIENCE)
     bob = Game(site, "bob")
     check(running.dsn, bob.upload({**game(), "seed": int(kept(page)["deal"]), "moves": []}), 600)
     bob.seen_as("Bob")

@@ -12,7 +12,7 @@ from tests.klondike.playback import Player
 from tests.pages.player import Fingers
 from tests.pages.visitor import Game, answered, until
 
-POSITIONS = """async timeline => (await import("/web/board.js")).positions(timeline)"""
+POSITIONS = """async timeline => (await web("board.js")).positions(timeline)"""
 WINDOWS = [(1366, 650), (1280, 720), (1024, 768), (390, 844), (844, 390)]
 CARDS = """() => [...document.querySelectorAll("#board .card")].map(card => card.getBoundingClientRect())
   .filter(box => box.width).map(box => [box.left, box.top, box.right, box.bottom])"""
@@ -309,7 +309,7 @@ def test_every_card_is_on_the_felt(visit, site, width):
     deal = {"tableau": [[], [], [], [], [], [], [*down, *run]], "stock": rest}
     page.evaluate(
         """async deal => {
-      const {Board, positions} = await import("/web/board.js");
+      const {Board, positions} = await web("board.js");
       const [position] = positions({deal, steps: []});
       position.down.t6 = 6;
       document.getElementById("board").replaceChildren();

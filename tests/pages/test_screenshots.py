@@ -61,7 +61,7 @@ def pictures_of_states(visit, take, **options):
     keep(guest.page, replay, moves, ms=312_000)
     take("play-signed-out", "/play", lambda page: until(page, "result.textContent.includes('Sign in')"), visitor=guest)
     early = visit(**options)
-    early.context.route("**/web/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    early.context.route("**/web/*/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
     early.page.goto("/play")
     take("play-loading", visitor=early)
     busy = {"status": 429, "headers": {"Error-Code": "rate_limited", "Retry-After": "30"}, "json": {"error": "x"}}

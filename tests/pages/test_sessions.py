@@ -109,7 +109,7 @@ def test_two_tabs_refresh_without_a_conflict(ann):
         page.goto("/web/icon.svg")  # forgets what is in memory
     for page in (ann.page, other):
         page.goto("/replays", wait_until="commit")
-    call = """async () => (await import('/web/api.js')).readOwn('/api/me').then(me => window.answered = me.username)"""
+    call = """async () => (await web('api.js')).readOwn('/api/me').then(me => window.answered = me.username)"""
     for page in (ann.page, other):
         page.evaluate(f"void ({call})()")
     for page in (ann.page, other):

@@ -9,16 +9,38 @@ import urllib.request
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.http_requests import new_address
 
+FLAGS = (
+    "--no-sandbox",  # Chromium has no sandbox as root
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no host name resolves: nothing leaves this machine
+)
 SIZES = {390: 844, 1280: 860}
 QUIET = 4  # consecutive checks in which nothing is being loaded
 QUIET_MS = 40
-REPORTS = "addEventListener('securitypolicyviolation', event => console.error('policy', event.violatedDirective))"
+# Reports violations of the policy, and gives tests the modules that the page uses: those of its build.
+PRELUDE = """
+  addEventListener("securitypolicyviolation", (event) => console.error("policy", event.violatedDirective));
+  window.web = async (name) => {
+    const style = () => document.querySelector("link[rel=stylesheet]");
+    while (!style()) await new Promise((resolve) => setTimeout(resolve));
+    return import(new URL(name, style().href));
+  };
+"""
 # The browser's own message about a failed request; tests check the page's message instead.
 ANSWERED = ("Failed to load resource: the server responded with", "Failed to load resource: net::ERR_")
+BLOCKED = "Service Worker registration blocked by Playwright"
 
 
 class Visitor:
-    """A browser profile with a page, its own network address, and a list of its complaints."""
+    """A browser profile with a page, its own network address, and a list of its complaints.
+
+    Service workers are blocked unless `service_workers="allow"`, because tests can't change requests that pass them.
+    """
 
     def __init__(self, browser, site, *, width=1280, scheme="light", **options):
         self.site = site
@@ -30,9 +52,9 @@ class Visitor:
             viewport={"width": width, "height": SIZES.get(width, 860)},
             color_scheme=scheme,
             extra_http_headers={"X-Forwarded-For": new_address()},
-            **options,
+            **{"service_workers": "block", **options},
         )
-        self.context.add_init_script(REPORTS)
+        self.context.add_init_script(PRELUDE)
         self.context.on("page", self._watch)
         self.page = self.context.new_page()
 
@@ -47,7 +69,7 @@ class Visitor:
             page.on(answered, lambda request: pending.discard(request))
 
     def _hear(self, message):
-        if message.type in ("error", "warning", "assert") and not message.text.startswith(ANSWERED):
+        if message.type in ("error", "warning", "assert") and not message.text.startswith((*ANSWERED, BLOCKED)):
             self.complaints.append(message.text)
 
     @property

@@ -8,15 +8,15 @@ from ...errors import NotFound
 from ..documents import (
     CLIENT_FILES,
     CONSOLE_FILES,
+    CONSOLE_HEADERS,
     FILE_HEADERS,
-    PAGE_HEADERS,
     PLAYERS_FILES,
     both_ways,
     page_files,
     unless_known,
     with_parts,
 )
-from ..route import Content, Route
+from ..route import PAGE, Route
 from ..wire.reply import Reply
 
 SHARED = ("style.css", "page.js", "http.js", "icon.svg", "playback.js", "board.js", "gestures.js", "replay.css")
@@ -73,13 +73,13 @@ def _row(path: str, handler: Callable[..., Awaitable[Reply]], name: str, summary
         summary=summary,
         for_admins=True,
         shared=False,
-        answer=Content(("text/html",)),
+        answer=PAGE,
     )
 
 
 def _showing(html: bytes) -> Callable[..., Awaitable[Reply]]:
     """Return the handler of a page; the page's script finds out whether the player or replay exists."""
-    replies = both_ways("page.html", html, PAGE_HEADERS | ALONE)
+    replies = both_ways("page.html", html, CONSOLE_HEADERS | ALONE)
 
     async def show(if_none_match: str | None, gzip: bool, user_id: str = "", replay_id: str = "") -> Reply:
         return unless_known(replies[gzip], if_none_match)

@@ -22,6 +22,7 @@ from .leaderboard import Leaderboard
 from .live_events import LiveEvents
 from .new_passwords import NewPasswords
 from .openapi import OpenApi
+from .page_files import PageFiles
 from .replays import Replays
 from .sessions import Sessions
 from .swagger_ui import Docs
@@ -65,7 +66,11 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     ]
     static: Iterable[Route] = ()
     if pages is not None:
-        served += [pages, make(BrowserSessions, accounts=accounts, sessions=sessions, new_passwords=new_passwords)]
+        served += [
+            pages,
+            make(PageFiles, build=pages.build, kept_pages=pages.kept),
+            make(BrowserSessions, accounts=accounts, sessions=sessions, new_passwords=new_passwords),
+        ]
         static = pages.static_routes()
     table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *static)
     return table

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from functools import lru_cache, partial
 from html import escape
-from pathlib import Path
 from string import Template
 from typing import ClassVar, get_args
 
@@ -42,24 +41,22 @@ from ...rules.texts import (
 )
 from ...storage import html_pages as pages
 from ..documents import (
-    CLIENT_FILES,
-    FILE_HEADERS,
     PAGE_HEADERS,
     PLAYERS_FILES,
     both_ways,
     document,
-    page_files,
     unless_known,
     with_parts,
 )
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
-from ..route import Content, Handler, Route, get
+from ..page_build import players_build
+from ..route import PAGE, Handler, Route, get
 from ..wire.reply import Reply
 
-PAGE = Content(("text/html",))
 REMEMBERED = 100  # pages
 PAGE_BYTES = 65_536  # a larger page, which shouldn't exist, is neither compressed nor remembered
-SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page"}  # every other page has its own script
+SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page", "offline": "page"}  # others have their own
+KEPT: tuple[PageName, ...] = ("play", "offline")
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
 
@@ -74,7 +71,7 @@ def _page_at(path: str, name: str, summary: str, *errors: Code) -> Callable[[Han
 
 
 class Pages:
-    """Serves the pages, whose files are read at the start; `now` decides the day of `/` and `/daily`."""
+    """Serves the pages, which are read at the start; `now` decides the day of `/` and `/daily`."""
 
     tag: ClassVar[str] = ""
 
@@ -86,7 +83,6 @@ class Pages:
         site_name: str,
         site_links: Links,
         public_avatars: bool,
-        folder: Path = PLAYERS_FILES,
     ) -> None:
         self._database = database
         self._now = now
@@ -95,15 +91,12 @@ class Pages:
         # Fast path: compressing a page again that was compressed lately, 240 of 300 µs, see docs/performance.md
         self._remembered = lru_cache(REMEMBERED)(_page)
         self._drawing = lru_cache(REMEMBERED)(deal_drawing)
-        self._layout = Template((folder / "layout.html").read_text("utf-8"))
-        self._mains = {name: Template(with_parts(folder, f"{name}.html")) for name in get_args(PageName)}
+        self._layout = Template((PLAYERS_FILES / "layout.html").read_text("utf-8"))
+        self._mains = {name: Template(with_parts(PLAYERS_FILES, f"{name}.html")) for name in get_args(PageName)}
         self._links = footer_links(site_links)
+        self.build = players_build(site_name, site_links, public_avatars)
         self._static = {
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
-        }
-        self._files = {
-            name: both_ways(name, content, FILE_HEADERS)
-            for name, content in page_files(folder / "web", CLIENT_FILES).items()
         }
 
     def static_routes(self) -> Iterator[Route]:
@@ -114,10 +107,16 @@ class Pages:
             "leaderboard": "The best players",
             "account": "The player's account",
             "reset": "A new password, for the holder of a reset link",
+            "offline": "Shown by browsers without a network, in place of a page that they don't keep",
         }
         for name, summary in summaries.items():
             handler = partial(self._show_static, self._static[name])
             yield Route("GET", f"/{name}", handler, name=f"{name}_page", summary=summary, shared=False, answer=PAGE)
+
+    @property
+    def kept(self) -> dict[str, bytes]:
+        """The pages that browsers keep for players without a network, by path."""
+        return {f"/{name}": self._static[name][False].body for name in KEPT}
 
     async def _show_static(self, replies: tuple[Reply, Reply], *, if_none_match: str | None, gzip: bool) -> Reply:
         return unless_known(replies[gzip], if_none_match)
@@ -197,13 +196,6 @@ class Pages:
         headers = {**PAGE_HEADERS, "Cache-Control": "no-store", "Vary": "Accept"}
         return Reply(status=status, body=html, content_type=HTML, headers=headers)
 
-    @_page_at("/web/{name}", "web_file", "A part of these pages")
-    async def file(self, *, name: str, if_none_match: str | None, gzip: bool) -> Reply:
-        """Return a script, a style sheet or a picture of the pages."""
-        if name not in self._files:
-            raise NotFound()
-        return unless_known(self._files[name][gzip], if_none_match)
-
     def _document(self, html: bytes, gzip: bool) -> Reply:
         return self._remembered(html, gzip) if len(html) <= PAGE_BYTES else _page(html, gzip=False)
 
@@ -235,7 +227,8 @@ class Pages:
             site=escape(self._site_name),
             links=self._links,
             avatars=self._avatars,
-            main=self._mains[page].substitute(escaped, **(parts or {})),
+            web=self.build.folder,
+            main=self._mains[page].substitute(escaped, web=self.build.folder, **(parts or {})),
             data=_without_markup(data.decode()),
         ).encode()
 
@@ -281,7 +274,7 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
 
 
 def _page(html: bytes, gzip: bool) -> Reply:
-    return document(html, "text/html", PAGE_HEADERS, gzipped=gzip)
+    return document(html, HTML, PAGE_HEADERS, gzipped=gzip)
 
 
 def _without_markup(json: str) -> str:

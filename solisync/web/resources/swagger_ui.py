@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ...errors import NotFound
 from ..documents import DOCS_FILES, FILE_HEADERS, both_ways, unless_known
-from ..route import Content, get
+from ..route import PAGE, get
 from ..wire.reply import Reply
 
 # The icons of Swagger UI's style sheet and of the page are `data:` URLs.
@@ -40,7 +40,7 @@ class Docs:
         files["swagger-ui.css"] = _MAP.sub(b"", (swagger_ui / "swagger_style.css").read_bytes())
         self._assets = {name: both_ways(name, body, FILE_HEADERS) for name, body in files.items()}
 
-    @get("/api/docs", name="docs", summary="The API as a page for browsers", answer=Content(("text/html",)))
+    @get("/api/docs", name="docs", summary="The API as a page for browsers", answer=PAGE)
     async def page(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """Return the page."""
         return unless_known(self._page[gzip], if_none_match)

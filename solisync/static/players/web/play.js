@@ -323,3 +323,4 @@ else {
 }
 byId("board").removeAttribute("aria-busy");
 results().then(({ start }) => start({ again, deal: actions.new }), () => {});
+import("./workers.js").then(({ keepPage }) => keepPage(byId("offline")), () => {});
