@@ -29,6 +29,7 @@ from .storage import (
     rate_limits,
     recovery,
     restrictions,
+    review,
     schema,
     sessions,
     sync,
@@ -43,10 +44,10 @@ class Housekeeping:
     """Ends suspensions and deletes expired rows, once a minute.
 
     The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
-    older than; guests without a session; old analytics and history. Housekeeping also counts the numbers of each day,
-    once an hour. Each round calls `links_open` with the number of reset links, `guests_now` with the number of guests,
-    and `backed_up` with the time of the newest backup (seconds since 1970). A job that fails is logged, and the next
-    round repeats it.
+    older than; guests without a session; old analytics, history and marks of the review. Housekeeping also counts the
+    numbers of each day, once an hour. Each round calls `links_open` with the number of reset links, `guests_now` with
+    the number of guests, and `backed_up` with the time of the newest backup (seconds since 1970). A job that fails is
+    logged, and the next round repeats it.
     """
 
     _log = Logger()
@@ -123,6 +124,7 @@ class Housekeeping:
             "reset links": self._prune_links,
             "admins": self._prune_admins,
             "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
+            "marks of the review": self._all(lambda run: review.prune(run, most=most)),
             "remembered answers": self._prune_answers,
             "daily numbers": self._count_days,
             "guests": self._prune_guests,

@@ -12,10 +12,8 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, cast
 
-import msgspec
-
+from ..rules import shapes
 from ..rules.administration import KEPT_DAYS
-from ..rules.shapes import Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ def moment(text: str) -> datetime:
     now = datetime.now(UTC)
     if text in ("today", "yesterday"):
         return now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=text == "yesterday")
-    found = now - ago if (ago := _span(text)) else _time(text)
+    found = now - ago if (ago := _span(text)) else shapes.moment(text)
     if found is None:
         raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z, yesterday or 7d, not {text!r}")
     return found
@@ -112,7 +110,7 @@ def moment(text: str) -> datetime:
 def time_to_come(text: str) -> datetime:
     """A future time in UTC: a date, a date and time, or a span from now, such as 7d."""
     now = datetime.now(UTC)
-    found = now + ahead if (ahead := _span(text)) else _time(text)
+    found = now + ahead if (ahead := _span(text)) else shapes.moment(text)
     if found is None:
         raise ArgumentTypeError(f"must be like 2026-11-20, 2026-11-20T12:00:00Z or 7d, not {text!r}")
     if found <= now:
@@ -124,14 +122,3 @@ def _span(text: str) -> timedelta | None:
     """A time span such as 30m, 12h, 7d or 2w; None for any other text."""
     found = _SPAN.fullmatch(text)
     return int(found[1]) * _UNITS[found[2]] if found else None
-
-
-def _time(text: str) -> datetime | None:
-    """A date, or a date and time, of the years 1970 to 9998; None for any other text."""
-    try:
-        if len(text) == len("2026-11-20"):
-            text += "T00:00:00Z"
-        moment = msgspec.convert(text, Time).astimezone(UTC)
-    except (msgspec.ValidationError, OverflowError):
-        moment = None
-    return moment if moment is not None and 1970 <= moment.year < 9999 else None

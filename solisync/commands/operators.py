@@ -9,6 +9,8 @@ from ..rules.administration import CODE_DIGITS, check_admin_name
 from ..rules.recovery import digest, new_code, read_code
 from ..rules.shapes import canonical_uuid
 from ..storage import acts, admins
+from ..storage.acts import ActFilter
+from ..storage.paging import END, FIRST_TIME
 from .output import Column, shown
 from .task import Task, player
 
@@ -103,12 +105,19 @@ ACT_COLUMNS = (
 
 async def list_acts(task: Task) -> None:
     """List acts, newest first."""
-    left, wanted = task.chosen.limit, {"act": task.chosen.act, "actor": task.chosen.actor}
+    given = task.chosen
+    left = given.limit
     async with task.connection() as statements:
-        if task.chosen.user is not None:
-            wanted["user_id"] = (await player(statements, task.chosen.user)).id
+        wanted = ActFilter(
+            act=given.act,
+            actor=given.actor,
+            reason=given.reason,
+            since=given.since or FIRST_TIME,
+            until=given.until or END.time,
+            user_id=None if given.user is None else (await player(statements, given.user)).id,
+        )
         write = task.output.table(ACT_COLUMNS)
-        async for page in acts.listed(statements, **wanted):
+        async for page in acts.listed(statements, wanted):
             for each in page[:left]:
                 write(fields_of(each))
             if left is not None:

@@ -1,8 +1,9 @@
 """Rows of the table of subcommands: replays, acts."""
 
-from ..acts import ACTS
+from ..acts import NAMES
 from ..klondike import Status
-from .command import REPLAYS, Command, argument, count
+from ..rules.administration import REASONS
+from .command import REPLAYS, Command, argument, count, moment
 
 REPLAY_COMMANDS = (
     Command(
@@ -68,8 +69,11 @@ REPLAY_COMMANDS = (
         "list the acts of operators, newest first",
         (
             argument("--user", "only acts on this player and their replays", metavar="USER"),
-            argument("--act", "only acts of this kind", metavar="ACT", choices=[act.name for act in ACTS]),
-            argument("--actor", "only acts of this actor, such as shell:ann", metavar="ACTOR"),
+            argument("--act", "only acts of this kind", metavar="ACT", choices=NAMES),
+            argument("--actor", "only acts of this actor, such as shell:ann or admin:ann", metavar="ACTOR"),
+            argument("--reason", "only acts with this reason", metavar="REASON", choices=REASONS),
+            argument("--since", "only acts since this day or time", metavar="DATE", type=moment),
+            argument("--until", "only acts before this day or time", metavar="DATE", type=moment),
             argument("--limit", "list at most N acts", metavar="N", type=count),
         ),
     ),

@@ -14,7 +14,7 @@ from ..postgres.transaction import Statements
 from ..rules.administration import PlayerFacts
 from ..rules.documents import read_stored
 from ..storage import accounts, acts, history
-from ..storage.acts import RecordedAct
+from ..storage.acts import ActFilter, RecordedAct
 from ..storage.history import HistoryLine
 from ..storage.paging import LAST_NUMBER
 
@@ -81,7 +81,7 @@ async def history_of(
     """
     place = before or HistoryPlace()
     events = await history.of_player(statements, user_id, most=most + 1, before=place.event)
-    done = await acts.page(statements, user_id=user_id, most=most + 1, before=place.act)
+    done = await acts.page(statements, ActFilter(user_id=user_id), most=most + 1, before=place.act)
     both: list[list[HistoryLine | RecordedAct]] = [[*events], [*done]]
     merged = list(merge(*both, key=attrgetter("at"), reverse=True))
     shown = merged[:most]

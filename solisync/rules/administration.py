@@ -11,9 +11,11 @@ from typing import Annotated, Literal, get_args
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import AccountSuspended, BadRequest
-from .shapes import Checked, Time
+from .shapes import Checked, Time, is_id
 
 Reason = Literal["name", "avatar", "cheating", "spam", "takeover", "request", "legal", "other"]
+
+Kind = Literal["names", "avatars", "players", "entries", "replays"]  # of the review lists
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 NOTE_MAX = 500  # code points
@@ -187,6 +189,27 @@ class CheckBody(ActBody, frozen=True, kw_only=True):
     again: bool = False
 
 
+class SeenBody(Struct, frozen=True):
+    """Items of a review list to mark as seen, or as new again with `seen` false.
+
+    An item is the `event` of its row, a number, or its `id`.
+    """
+
+    kind: Kind
+    items: Annotated[list[int | str], Meta(max_length=MANY)]
+    seen: bool = True
+
+    def __post_init__(self) -> None:
+        for place, item in enumerate(self.items):
+            if not _is_item(self.kind, item):
+                raise ValueError(f"items[{place}]: is not the event or the id of a row")
+
+    @property
+    def texts(self) -> list[str]:
+        """The items as texts."""
+        return [str(item) for item in self.items]
+
+
 class Acted(Struct, frozen=True, kw_only=True):
     """The request has succeeded; one that changes nothing leaves no act, so it may be repeated."""
 
@@ -213,6 +236,15 @@ class Suspended(Struct, frozen=True, kw_only=True):
     suspended: list[str]
     missing: list[str]
     left: list[str]
+
+
+def _is_item(kind: str, item: int | str) -> bool:
+    if isinstance(item, int):
+        return kind not in ("entries", "replays") and 0 < item < 2**63
+    player, point, score = item.partition(".")
+    if kind == "entries":
+        return is_id(player) and score.isdecimal() and score.isascii() and len(score) <= 10
+    return kind == "replays" and is_id(player) and not point
 
 
 def check_admin_name(name: str) -> str:

@@ -17,6 +17,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from ..errors import BadRequest
+from . import shapes
 from .shapes import EPOCH
 
 T = TypeVar("T")
@@ -83,3 +84,13 @@ def choice(values: list[str], name: str, choices: Sequence[str]) -> str | None:
     if len(values) > 1 or values[0] not in choices:
         raise BadRequest("bad_query", f"{name} must be {'one of ' * (len(choices) > 1)}{', '.join(choices)}")
     return values[0]
+
+
+def moment(values: list[str], name: str) -> datetime | None:
+    """The time in a parameter, or None without one; raises BadRequest for any other text."""
+    if not values:
+        return None
+    found = shapes.moment(values[0]) if len(values) == 1 else None
+    if found is None:
+        raise BadRequest("bad_query", f"{name} must be a date or a time, like 2026-11-20 or 2026-11-20T12:00:00Z")
+    return found

@@ -107,6 +107,15 @@ def _utc(name: str, value: datetime) -> datetime:
         raise ValueError(f"`{name}` lies outside of the years 1 to 9999") from None
 
 
+def moment(text: str) -> datetime | None:
+    """A date, which means its beginning in UTC, or a date and time, of the years 1970 to 9998; None otherwise."""
+    try:
+        found = msgspec.convert(f"{text}T00:00:00Z" if len(text) == len("2026-11-20") else text, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
+        return None
+    return found if 1970 <= found.year < 9999 else None
+
+
 def canonical_uuid(text: str) -> str | None:
     """The canonical form of a UUID, also of a URN (RFC 4122 §3), or with braces or without hyphens; None otherwise."""
     if is_id(text):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from ..postgres.declared import found
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.administration import Reason
@@ -29,7 +30,10 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAct:
-    """A recorded act; `user_id` and `username` are null if the player has been deleted."""
+    """A recorded act; `user_id` and `username` are null if the player has been deleted.
+
+    `inverse` is the act that reverses it, or null if there is none or the effect no longer stands.
+    """
 
     id: int
     at: datetime
@@ -42,6 +46,7 @@ class RecordedAct:
     note: str | None
     before: str | None
     after: str | None
+    inverse: str | None
 
 
 # The first statement of every act. It marks the transaction as an act: triggers that restrict players let it through.
@@ -69,35 +74,77 @@ RECORD = Statement(
     """,
 )
 
-_SHOWN = """
-    SELECT admin_acts.id, at, actor_kind || ':' || actor AS actor, act, reason, user_id, username, replay_id, note,
-        before, after
-"""
+# Each act that can be reversed, the act that reverses it, and whether its effect stands, by the current state.
+_INVERSES = {
+    "suspend": ("unsuspend", "suspensions.user_id IS NOT NULL"),
+    "unsuspend": ("suspend", "suspensions.user_id IS NULL"),
+    "lock": ("unlock", "profile_locks.user_id IS NOT NULL"),
+    "unlock": ("lock", "profile_locks.user_id IS NULL"),
+    "hide": ("show", "NOT coalesce(was_visible, visible)"),
+    "show": ("hide", "coalesce(was_visible, visible)"),
+    "unlist": ("list_again", "held"),
+    "list_again": ("unlist", "held IS NULL AND replays.id IS NOT NULL"),
+    "rename": ("rename", "username = after"),
+    "name": ("name", "display_name = after"),
+}
+_PAIRS = ", ".join(f"('{act}', '{inverse}')" for act, (inverse, _) in _INVERSES.items())
+_STANDS = " ".join(f"WHEN '{act}' THEN {stands}" for act, (_, stands) in _INVERSES.items())
+
+# The state is looked up for the acts of a page alone. A later act of the same kind, or its inverse, has replaced the
+# effect.
+_PAGE = f"""
+    SELECT page.id, at, actor, act, reason, page.user_id, username, page.replay_id, note, before, after,
+        CASE WHEN CASE act {_STANDS} END AND NOT EXISTS (
+            SELECT FROM admin_notes AS later JOIN admin_acts AS done ON done.id = act_id
+            WHERE later.user_id = page.user_id AND act_id > page.id AND done.act IN (page.act, pair.inverse)
+                AND later.replay_id IS NOT DISTINCT FROM page.replay_id
+        ) THEN pair.inverse END AS inverse
+    FROM ({{}}) AS page
+    LEFT JOIN (VALUES {_PAIRS}) AS pair (act, inverse) USING (act)
+    LEFT JOIN users ON users.id = page.user_id
+    LEFT JOIN suspensions ON suspensions.user_id = page.user_id
+    LEFT JOIN profile_locks ON profile_locks.user_id = page.user_id
+    LEFT JOIN leaderboard ON leaderboard.user_id = page.user_id
+    LEFT JOIN replays ON replays.id = page.replay_id
+    ORDER BY page.id DESC
+"""  # noqa: S608
 _CHOSEN = """
-    AND ($2::text IS NULL OR act = $2::text) AND ($3::text IS NULL OR actor_kind || ':' || actor = $3::text)
+    SELECT admin_acts.id, at, actor_kind || ':' || actor AS actor, act, reason, user_id, replay_id, note, before, after
+    FROM {}
+    WHERE admin_acts.id < $1::bigint AND ($3::text IS NULL OR act = $3::text)
+        AND ($4::text IS NULL OR actor_kind || ':' || actor = $4::text) AND ($5::text IS NULL OR reason = $5::text)
+        AND at >= $6::timestamptz AND at < $7::timestamptz {}
+    ORDER BY admin_acts.id DESC LIMIT $2::int
 """
 
 LIST = Query(
     "admin_list_acts",
-    f"""
-    {_SHOWN} FROM admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id LEFT JOIN users ON users.id = user_id
-    WHERE admin_acts.id < $1::bigint {_CHOSEN}
-    ORDER BY admin_acts.id DESC LIMIT $4::int
-    """,
+    _PAGE.format(_CHOSEN.format("admin_acts LEFT JOIN admin_notes ON act_id = admin_acts.id", "")),
     prepared=False,
     row=RecordedAct,
 )
 
 LIST_OF_PLAYER = Query(
     "admin_list_acts_of_player",
-    f"""
-    {_SHOWN} FROM admin_notes JOIN admin_acts ON admin_acts.id = act_id JOIN users ON users.id = user_id
-    WHERE act_id < $1::bigint AND user_id = $5::uuid {_CHOSEN}
-    ORDER BY act_id DESC LIMIT $4::int
-    """,
+    _PAGE.format(
+        _CHOSEN.format(
+            "admin_notes JOIN admin_acts ON admin_acts.id = act_id", "AND act_id < $1::bigint AND user_id = $8::uuid"
+        )
+    ),
     prepared=False,
     row=RecordedAct,
 )
+
+
+@found(
+    """
+    SELECT true FROM admins WHERE name = $1::text
+    UNION ALL SELECT true FROM admin_acts WHERE actor_kind = 'admin' AND actor = $1::text LIMIT 1
+    """,
+    prepared=False,
+)
+async def knows_admin(name: str) -> bool:
+    """Return whether there is an admin of this name, or the record has acts of one."""
 
 
 async def lock_player(transaction: Transaction, user_id: str) -> Player | None:
@@ -130,29 +177,33 @@ async def record_export(
     await statements.run(RECORD, *who, user_id, None, note, None, None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActFilter:
+    """Which acts a list has: of one name, actor and reason, from `since` until before `until`, on one player."""
+
+    act: str | None = None
+    actor: str | None = None
+    reason: str | None = None
+    since: datetime = paging.FIRST_TIME
+    until: datetime = paging.END.time
+    user_id: str | None = None
+
+
 async def page(
-    statements: Statements,
-    *,
-    most: int,
-    before: int = paging.LAST_NUMBER,
-    act: str | None = None,
-    actor: str | None = None,
-    user_id: str | None = None,
+    statements: Statements, chosen: ActFilter, *, most: int, before: int = paging.LAST_NUMBER
 ) -> list[RecordedAct]:
-    """Up to `most` acts older than `before`, newest first; optionally only of one name, one actor or one player."""
-    wanted = (before, act, actor, most)
-    if user_id is None:
+    """Up to `most` of these acts older than `before`, newest first. Those on a player's replays are on the player."""
+    wanted = (before, most, chosen.act, chosen.actor, chosen.reason, chosen.since, chosen.until)
+    if chosen.user_id is None:
         return await statements.many(LIST, *wanted)
-    return await statements.many(LIST_OF_PLAYER, *wanted, user_id)
+    return await statements.many(LIST_OF_PLAYER, *wanted, chosen.user_id)
 
 
-def listed(
-    statements: Statements, *, act: str | None = None, actor: str | None = None, user_id: str | None = None
-) -> AsyncIterator[list[RecordedAct]]:
-    """All acts, newest first, in pages; optionally of one name, one actor, or one player and the player's replays."""
+def listed(statements: Statements, chosen: ActFilter) -> AsyncIterator[list[RecordedAct]]:
+    """All of these acts, newest first, in pages."""
 
     async def read(after: RecordedAct | None) -> list[RecordedAct]:
         before = after.id if after else paging.LAST_NUMBER
-        return await page(statements, most=paging.PAGE, before=before, act=act, actor=actor, user_id=user_id)
+        return await page(statements, chosen, most=paging.PAGE, before=before)
 
     return paging.pages(read, paging.PAGE)

@@ -48,7 +48,7 @@ class Visitor:
 class ChangedProfile:
     """A player who has changed the public profile, with the current one; `avatar` is the image's extension.
 
-    `event` is the number of the line in the history.
+    `event` is the number of the line in the history. `seen_by` is the admin who has marked the change as seen.
     """
 
     event: int
@@ -58,6 +58,7 @@ class ChangedProfile:
     display_name: str | None
     visible: bool | None
     avatar: str | None
+    seen_by: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ OF_CLIENT = Query(
 )
 
 
-def _changed(event: str, column: str) -> Query[ChangedProfile]:
+def _changed(kind: str, event: str, column: str) -> Query[ChangedProfile]:
     """The query for players who changed this column; of several changes by a player, the last counts.
 
     An index finds a player's later changes.
@@ -151,13 +152,14 @@ def _changed(event: str, column: str) -> Query[ChangedProfile]:
         f"admin_changed_{column}",
         f"""
         SELECT changed.id AS event, happened_at AS at, username, users.id, display_name, visible,
-            avatar_extension AS avatar
+            avatar_extension AS avatar, review_seen.admin AS seen_by
         FROM (
             SELECT id, user_id, happened_at FROM account_history
             WHERE event = '{event}' AND id < $1::bigint ORDER BY id DESC LIMIT {CHANGES}
         ) AS changed
         JOIN users ON users.id = changed.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-        WHERE {column} IS NOT NULL AND NOT EXISTS (
+        LEFT JOIN review_seen ON kind = '{kind}' AND item = changed.id::text
+        WHERE {column} IS NOT NULL AND ($3::boolean OR item IS NULL) AND NOT EXISTS (
             SELECT FROM account_history AS later
             WHERE later.user_id = changed.user_id AND later.id > changed.id AND later.event = '{event}'
         )
@@ -169,7 +171,8 @@ def _changed(event: str, column: str) -> Query[ChangedProfile]:
 
 
 Change = Literal["opted in", "avatar changed"]
-NAMED, PICTURED = _changed("opted in", "display_name"), _changed("avatar changed", "avatar_extension")
+NAMED = _changed("names", "opted in", "display_name")
+PICTURED = _changed("avatars", "avatar changed", "avatar_extension")
 
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
@@ -221,14 +224,15 @@ async def of_client(
 
 
 async def changed(
-    statements: Statements, event: Change, *, most: int, before: int = LAST_NUMBER
+    statements: Statements, event: Change, *, most: int, before: int = LAST_NUMBER, seen: bool = True
 ) -> list[ChangedProfile]:
     """Up to `most` players who made this change and still show its result, latest first.
 
-    Only the latest CHANGES changes before the line `before` are searched.
+    Only the latest CHANGES changes before the line `before` are searched. Without `seen`, those that an admin has
+    marked are left out.
     """
     query = NAMED if event == "opted in" else PICTURED
-    return await statements.many(query, before, most)
+    return await statements.many(query, before, most, seen)
 
 
 @maybe(
@@ -239,20 +243,25 @@ async def changed(
     prepared=False,
     row=int,
 )
-async def end_of_changes(event: Change, before: int) -> int | None:
-    """The number of the last line that `changed` searches; None if there are fewer than CHANGES."""
+async def end_of_changes(event: str, before: int) -> int | None:
+    """The number of the last line that `changed` or `registered` searches; None if there are fewer than CHANGES."""
 
 
 @many(
-    """
-    SELECT account_history.id AS event, happened_at AS at, username, users.id, display_name, visible,
-        avatar_extension AS avatar, client
-    FROM account_history
-    JOIN users ON users.id = account_history.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    WHERE event = 'register' AND account_history.id < $1::bigint ORDER BY account_history.id DESC LIMIT $2::int
-    """,
+    f"""
+    SELECT registered.id AS event, happened_at AS at, username, users.id, display_name, visible,
+        avatar_extension AS avatar, review_seen.admin AS seen_by, client
+    FROM (
+        SELECT id, user_id, happened_at, client FROM account_history
+        WHERE event = 'register' AND id < $1::bigint ORDER BY id DESC LIMIT {CHANGES}
+    ) AS registered
+    JOIN users ON users.id = registered.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    LEFT JOIN review_seen ON kind = 'players' AND item = registered.id::text
+    WHERE $3::boolean OR item IS NULL
+    ORDER BY registered.id DESC LIMIT $2::int
+    """,  # noqa: S608
     prepared=False,
     row=RegisteredPlayer,
 )
-async def registered(*, before: int = LAST_NUMBER, most: int) -> list[RegisteredPlayer]:
-    """Up to `most` new players and the addresses of their registrations, latest first."""
+async def registered(before: int, most: int, seen: bool) -> list[RegisteredPlayer]:
+    """Up to `most` new players and the addresses of their registrations, latest first, as `changed` does."""

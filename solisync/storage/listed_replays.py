@@ -46,7 +46,7 @@ class FoundReplay:
 class UnprovedEntry:
     """A leaderboard entry whose best score no replay proves, with the newest replay that claims it.
 
-    `id` names this score of this player.
+    `id` names this score of this player. `seen_by` is the admin who has marked it as seen.
     """
 
     id: str
@@ -58,6 +58,7 @@ class UnprovedEntry:
     replay_id: str | None
     verdict: str | None
     proved: Proved | None
+    seen_by: str | None
     finding: str | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +88,7 @@ _SHOWN = f"""
         SELECT status, reason, proved FROM verdicts WHERE verdicts.replay_id = replays.id LIMIT 1
     ) AS verdict ON true
     JOIN users ON users.id = replays.user_id
-    WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held)
+    WHERE ($1::text IS NULL OR coalesce(status, 'pending') = $1::text) AND (NOT $2::boolean OR held) {{}}
     ORDER BY replays.received_at DESC, replays.id DESC LIMIT $3::int
 """  # noqa: S608
 
@@ -98,8 +99,10 @@ _OF_PLAYER = (
     "user_id DESC, received_at DESC, id DESC",
 )
 _ROW = converted(FoundReplay, proved=read_proved)
-NEWEST = Query("admin_newest_replays", _SHOWN.format(*_ALL), prepared=False, row=_ROW)
-OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format(*_OF_PLAYER), prepared=False, row=_ROW)
+_UNSEEN = "AND NOT EXISTS (SELECT FROM review_seen WHERE kind = 'replays' AND item = replays.id::text)"
+NEWEST = Query("admin_newest_replays", _SHOWN.format(*_ALL, ""), prepared=False, row=_ROW)
+UNSEEN = Query("admin_unseen_replays", _SHOWN.format(*_ALL, _UNSEEN), prepared=False, row=_ROW)
+OF_PLAYER = Query("admin_replays_of_player", _SHOWN.format(*_OF_PLAYER, ""), prepared=False, row=_ROW)
 
 _END = f"""
     SELECT received_at AS time, id FROM replays
@@ -122,14 +125,16 @@ async def page(
     verdict: str | None = None,
     held: bool = False,
     before: ListPosition | None = None,
+    seen: bool = True,
 ) -> list[FoundReplay]:
     """Up to `most` replays older than `before`, newest first; optionally of one player, with one verdict, or `held`.
 
-    Only the newest AMONG of the older replays are searched.
+    Only the newest AMONG of the older replays are searched. Without `seen`, those of all players that an admin has
+    marked as seen are left out.
     """
     wanted = (verdict, held, most, *(before or END))
     if user_id is None:
-        return await statements.many(NEWEST, *wanted)
+        return await statements.many(NEWEST if seen else UNSEEN, *wanted)
     return await statements.many(OF_PLAYER, *wanted, user_id)
 
 
@@ -146,7 +151,7 @@ async def end_of_page(
 @many(
     f"""
     SELECT users.id || '.' || best_score AS id, users.id AS user_id, username, display_name, best_score, recorded_at,
-        claim.id AS replay_id, claim.verdict, claim.proved
+        claim.id AS replay_id, claim.verdict, claim.proved, review_seen.admin AS seen_by
     FROM (
         SELECT * FROM leaderboard WHERE visible
         ORDER BY best_score DESC NULLS LAST, best_time_secs ASC NULLS LAST, recorded_at, user_id LIMIT {ENTRIES}
@@ -157,7 +162,8 @@ async def end_of_page(
         WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
         ORDER BY received_at DESC, id DESC LIMIT 1
     ) AS claim ON true
-    WHERE best_score IS NOT NULL AND NOT EXISTS (
+    LEFT JOIN review_seen ON kind = 'entries' AND item = users.id || '.' || best_score
+    WHERE best_score IS NOT NULL AND ($1::boolean OR item IS NULL) AND NOT EXISTS (
         SELECT FROM board_evidence
         WHERE board_evidence.user_id = entry.user_id AND board = 'own' AND deficit = -best_score
     )
@@ -166,8 +172,11 @@ async def end_of_page(
     prepared=False,
     row=converted(UnprovedEntry, proved=read_proved),
 )
-async def unproved() -> list[UnprovedEntry]:
-    """The entries among the first ENTRIES of the leaderboard whose best score no replay proves, newest first."""
+async def unproved(seen: bool = True) -> list[UnprovedEntry]:
+    """The entries among the first ENTRIES of the leaderboard whose best score no replay proves, newest first.
+
+    Without `seen`, those that an admin has marked as seen are left out.
+    """
 
 
 # The order of the board finds replays with the same score.

@@ -168,8 +168,8 @@ class Route:
     def __post_init__(self) -> None:
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
         object.__setattr__(self, "shared", self.shared and not self.same_origin)
-        parameters = signature(self.handler).parameters
-        offered = {*self.variables, *(name for name, _ in self.arguments)}
+        parameters = {name.rstrip("_"): each for name, each in signature(self.handler).parameters.items()}
+        offered = {*self.variables, *(name.rstrip("_") for name, _ in self.arguments)}
         needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
         wrong = (needed - offered) | ({*self.variables, *self.query} - parameters.keys())
         if wrong:
@@ -187,10 +187,11 @@ class Route:
 
     @cached_property
     def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        """The handler's arguments, except path variables, each with the function that reads it from a request."""
+        """The handler's arguments, except path variables, and their readers; `from_` is `from`, which is a keyword."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
         known |= {name: methodcaller("query", name) for name in self.query}
-        return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
+        names = [(name, name.rstrip("_")) for name in signature(self.handler).parameters]
+        return tuple((name, known[parameter]) for name, parameter in names if parameter in known)
 
     @cached_property
     def is_page(self) -> bool:

@@ -30,6 +30,7 @@ class Wanted(NamedTuple):
     held: bool
     before: ListPosition | None
     size: int
+    seen: bool = True
 
 
 def read_wanted(verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> Wanted:
@@ -43,12 +44,12 @@ async def page_of(statements: Statements, wanted: Wanted, user_id: str | None = 
 
     A page with few matches has a next page if the search stopped at its limit.
     """
-    verdict, held, before, size = wanted
+    verdict, held, before, size, seen = wanted
     found = await listed_replays.page(
-        statements, most=size + 1, user_id=user_id, verdict=verdict, held=held, before=before
+        statements, most=size + 1, user_id=user_id, verdict=verdict, held=held, before=before, seen=seen
     )
     end = None
-    if len(found) <= size and (verdict or held):
+    if len(found) <= size and (verdict or held or not seen):
         end = await listed_replays.end_of_page(statements, user_id=user_id, before=before)
     return FoundReplays(*cut(found, size, _place, None if end is None else end.text))
 

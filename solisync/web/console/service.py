@@ -1,7 +1,7 @@
 """Routes that show new content, the record of acts, and the state and settings of the service (docs/console.md)."""
 
-from collections.abc import Callable, Sized
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -11,22 +11,27 @@ from msgspec import Meta
 from twisted.internet.base import ReactorBase
 
 from ... import __version__
-from ...acts import ACTS
+from ...access.rate_limit import ADMIN
+from ...acts import NAMES
 from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
+from ...errors import BadRequest
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
-from ...rules.administration import KEPT_DAYS
-from ...rules.queries import choice, whole_number
+from ...rules.accounts import username_to_look_up
+from ...rules.administration import KEPT_DAYS, REASONS, Acted, AdminName, AdminSession, Kind, Reason, SeenBody
+from ...rules.queries import choice, moment, whole_number
+from ...rules.shapes import canonical_uuid
 from ...settings.setting import Setting
 from ...settings.settings import ServingSettings
 from ...settings.table import TABLE
-from ...storage import acts, admins, checks, counts, daily_numbers, history, listed_replays, schema
-from ...storage.acts import EXPORT
-from ...storage.history import Change
+from ...storage import accounts, acts, admins, checks, counts, daily_numbers, history, listed_replays, review, schema
+from ...storage.acts import ActFilter
+from ...storage.history import ChangedProfile
+from ...storage.paging import END, FIRST_TIME
 from ..shared_cache import CoalescingCache
 from .replays import page_of, read_wanted
-from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, row_number, user
+from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, put, row_number
 from .shapes import (
     Admins,
     Findings,
@@ -42,7 +47,8 @@ from .shapes import (
 FINDINGS_SECONDS = 30.0
 SHOWN_DAYS = 30
 
-Kind = Literal["names", "avatars", "players", "entries", "replays"]
+Moment = Annotated[str, Meta(description="a date or a time", examples=["2026-11-20", "2026-11-20T12:00:00Z"])]
+EVENTS: dict[str, Any] = {"names": "opted in", "avatars": "avatar changed", "players": "register"}
 
 _id, _event = attrgetter("id"), attrgetter("event")
 
@@ -89,38 +95,80 @@ class Overviews:
     @get(
         "/review",
         summary="List new content that other players see",
-        query={"kind": Kind, **OLDER},
+        query={"kind": Kind, "seen": Literal["all"], **OLDER},
     )
-    async def review(self, kind: list[str], before: list[str], limit: list[str]) -> Review:
-        """Return a page of new content of one kind."""
-        match choice(kind, "kind", get_args(Kind)):
-            case "avatars":
-                return await self.database.run(_changed, "avatar changed", row_number(before), page_size(limit))
-            case "players":
-                wanted, size = {"before": row_number(before)}, page_size(limit)
-                registered = await self.database.run(history.registered, most=size + 1, **wanted)
-                players, following = cut(registered, size, _event)
-                return Review(players=players, next=following)
+    async def review(self, kind: list[str], seen: list[str], before: list[str], limit: list[str]) -> Review:
+        """Return a page of new content of one kind, without the items that an admin has marked as seen."""
+        wanted, run = choice(kind, "kind", get_args(Kind)) or "names", self.database.run
+        everything = choice(seen, "seen", ("all",)) is not None
+        match wanted:
             case "entries":
-                return Review(entries=await self.database.run(listed_replays.unproved))
+                return Review(entries=await run(listed_replays.unproved, everything))
             case "replays":
-                newest = await self.database.run(page_of, read_wanted([], [], before, limit))
+                newest = await run(page_of, read_wanted([], [], before, limit)._replace(seen=everything))
                 return Review(replays=newest.replays, next=newest.next)
-        return await self.database.run(_changed, "opted in", row_number(before), page_size(limit))
+        return await run(_changed, wanted, row_number(before), page_size(limit), everything)
 
-    @get("/acts", summary="List the acts of operators", query={"act": str, "actor": str, "player": str, **OLDER})
+    @put("/review/seen", name="see", summary="Mark items of the review as seen, or as new again", limit=ADMIN)
+    async def see(self, body: SeenBody, admin: AdminSession) -> Acted:
+        """Mark up to MANY items of a kind. Items that don't exist are ignored."""
+        if body.seen:
+            return Acted(changed=await self.database.run(review.see, body.kind, body.texts, admin=admin.admin))
+        return Acted(changed=await self.database.run(review.forget, body.kind, body.texts))
+
+    @get(
+        "/acts",
+        summary="List the acts of operators",
+        query={
+            "act": str,
+            "actor": Annotated[str, Meta(description="such as `shell:ann`", examples=["shell:ann"])],
+            "admin": AdminName,
+            "player": Annotated[str, Meta(description="username or id")],
+            "reason": Reason,
+            "from": Moment,
+            "to": Moment,
+            **OLDER,
+        },
+    )
     async def acts(
-        self, act: list[str], actor: list[str], player: list[str], before: list[str], limit: list[str]
+        self,
+        act: list[str],
+        actor: list[str],
+        admin: list[str],
+        player: list[str],
+        reason: list[str],
+        from_: list[str],
+        to: list[str],
+        before: list[str],
+        limit: list[str],
     ) -> RecordedActs:
-        """Return a page of the record of acts."""
-        size, names = page_size(limit), [*(each.name for each in ACTS), EXPORT]
-        wanted: dict[str, Any] = {
-            "act": choice(act, "act", names),
-            "actor": one_text(actor, "actor") or None,
-            "user_id": user(player, "player"),
-            "before": row_number(before),
-        }
-        return RecordedActs(*cut(await self.database.run(acts.page, most=size + 1, **wanted), size, _id))
+        """Return a page of the record of acts, from a time until before another."""
+        size, place = page_size(limit), row_number(before)
+        chosen = ActFilter(
+            act=choice(act, "act", NAMES),
+            actor=one_text(actor, "actor") or None,
+            reason=choice(reason, "reason", REASONS),
+            since=moment(from_, "from") or FIRST_TIME,
+            until=moment(to, "to") or END.time,
+        )
+        if admin:
+            chosen = replace(chosen, actor=f"admin:{await self._known_admin(one_text(admin, 'admin'))}")
+        if player:
+            chosen = replace(chosen, user_id=await self._known_player(one_text(player, "player")))
+        found = await self.database.run(acts.page, chosen, most=size + 1, before=place)
+        return RecordedActs(*cut(found, size, _id))
+
+    async def _known_admin(self, name: str) -> str:
+        if not await self.database.run(acts.knows_admin, name):
+            raise BadRequest("bad_query", "admin must be the name of an admin")
+        return name
+
+    async def _known_player(self, text: str) -> str:
+        user_id = canonical_uuid(text) if "-" in text else None
+        found = await self.database.run(accounts.find, user_id, None if user_id else username_to_look_up(text))
+        if found is None:
+            raise BadRequest("bad_query", "player must be the username or the id of a player")
+        return found.id
 
     @get("/admins")
     async def admins(self) -> Admins:
@@ -128,15 +176,20 @@ class Overviews:
         return Admins(await self.database.run(admins.listed))
 
 
-async def _changed(statements: Statements, event: Change, before: int, size: int) -> Review:
-    """Return a page of the players with this event.
+async def _changed(statements: Statements, kind: str, before: int, size: int, seen: bool) -> Review:
+    """Return a page of the players with the event of this kind.
 
     A page with few matches has a next page if the search stopped at its limit.
     """
-    found = await history.changed(statements, event, most=size + 1, before=before)
+    event = EVENTS[kind]
+    found: Sequence[ChangedProfile]
+    if kind == "players":
+        found = await history.registered(statements, before, size + 1, seen)
+    else:
+        found = await history.changed(statements, event, most=size + 1, before=before, seen=seen)
     end = await history.end_of_changes(statements, event, before) if len(found) <= size else None
-    profiles, following = cut(found, size, _event, end)
-    return Review(profiles=profiles, next=following)
+    shown, following = cut([*found], size, _event, end)
+    return Review(players=shown, next=following) if kind == "players" else Review(profiles=shown, next=following)
 
 
 class Inspections:

@@ -1,0 +1,103 @@
+"""The record of acts in the console, its filters, and which acts can be reversed (docs/console.md "Record")."""
+
+from uuid import uuid4
+
+import pytest
+import pytest_twisted
+
+from tests.harness.payloads import replay
+
+WHY = {"reason": "spam"}
+
+
+@pytest_twisted.async_fixture
+async def ann(console, server):
+    """A player with an entry and a replay, and an admin who has signed in: the paths of both."""
+    await console.sign_in("root")
+    client = await server.player("ann")
+    await client.opt_in("Rude")
+    replay_id = await client.upload_replay(replay())
+    return f"/players/{(await client.me()).id}", f"/replays/{replay_id}"
+
+
+async def act(console, path, **body):
+    answer = await console.ask("PUT", path, WHY | body)
+    assert answer.json["changed"] is True, answer
+
+
+async def acts(console, query=""):
+    return (await console.get(f"/acts?{query}"))["acts"]
+
+
+async def test_record_is_filtered(console, server, administrate, ann):
+    """By admin, actor, act, player, reason and time, and by several together; the command has the same filters."""
+    player, _ = ann
+    await act(console, f"{player}/lock", locked=True)
+    await act(console, f"{player}/lock", locked=False, reason="name")
+    await administrate("users", "lock", "ann", "--reason", "legal")
+    other = (await (await server.player("bob")).me()).id
+    await act(console, f"/players/{other}/suspension", suspended=True)
+    newest, *_, oldest = [each["at"] for each in await acts(console)]
+
+    async def found(query):
+        return [each["act"] for each in await acts(console, query)]
+
+    assert await found("admin=root") == ["suspend", "unlock", "lock"]
+    assert await found("actor=admin:root&reason=name") == ["unlock"]
+    assert await found("reason=legal") == ["lock"]
+    assert await found("player=ann&act=lock") == await found(f"player={player[9:]}&act=lock") == ["lock", "lock"]
+    assert await found(f"from={newest}") == ["suspend"]
+    assert await found(f"from={oldest}&to={newest}") == ["lock", "unlock", "lock"]
+    assert await found("to=2026-01-01") == []
+    for options in (("--actor", "admin:root"), ("--reason", "legal"), ("--since", newest), ("--until", newest)):
+        listed = (await administrate("acts", "list", "--json", *options)).records
+        query = {"--actor": "actor", "--reason": "reason", "--since": "from", "--until": "to"}[options[0]]
+        assert listed == await acts(console, f"{query}={options[1]}"), options
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["act=fun", "admin=nobody", "player=nobody", f"player={uuid4()}", "reason=fun", "from=yesterday", "to=2026-02-30"],
+)
+async def test_unknown_filter_returns_400(console, ann, query):
+    answer = await console.ask("GET", f"/acts?{query}")
+    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
+
+
+async def test_removed_admin_is_still_found_by_acts(console, server, administrate, ann):
+    player, _ = ann
+    await act(console, f"{player}/lock", locked=True)
+    server.sql("DELETE FROM admins")
+    server.sql("INSERT INTO admins (name) VALUES ('eve')")
+    await console.sign_in("eve")
+    assert [each["act"] for each in await acts(console, "admin=root")] == ["lock"]
+
+
+async def test_act_names_its_inverse_while_the_effect_stands(console, server, ann):
+    """Only the newest act of a pair has one, and none if the state has changed in another way since."""
+    player, game = ann
+    steps = [
+        (f"{player}/suspension", {"suspended": True}, {"suspended": False}, "unsuspend", "suspend"),
+        (f"{player}/lock", {"locked": True}, {"locked": False}, "unlock", "lock"),
+        (f"{player}/entry", {"visible": False}, {"visible": True}, "show", "hide"),
+        (f"{player}/entry", {"display_name": "A"}, {"display_name": "Rude"}, "name", "name"),
+        (f"{player}/username", {"username": "player_1"}, {"username": "ann"}, "rename", "rename"),
+        (f"{game}/listed", {"listed": False}, {"listed": True}, "list_again", "unlist"),
+    ]
+    for path, there, back, inverse, again in steps:
+        for body, expected in ((there, inverse), (back, again), (there, inverse)):
+            await act(console, path, **body)
+            first, *others = await acts(console, f"player={player[9:]}")
+            assert first["inverse"] == expected, path
+            pair = {inverse, again}
+            assert not any(each["inverse"] for each in others if each["act"] in pair), path
+    assert len([each for each in await acts(console) if each["inverse"]]) == len(steps)
+    server.sql("DELETE FROM profile_locks; DELETE FROM replays; UPDATE leaderboard SET display_name = 'Chosen'")
+    assert {each["inverse"] for each in await acts(console)} == {None, "unsuspend", "show", "rename"}
+
+
+async def test_irreversible_act_has_no_inverse(console, ann):
+    player, game = ann
+    assert (await console.ask("POST", f"{player}/sessions/end", WHY)).json["changed"]
+    assert (await console.ask("POST", f"{game}/delete", WHY)).json["changed"]
+    assert [each["inverse"] for each in await acts(console)] == [None, None]
