@@ -89,6 +89,13 @@ def days(text: str) -> int:
     return count(text)
 
 
+def share(text: str) -> float:
+    """A share, from 0 to 1."""
+    if not re.fullmatch(r"0|1|[01]?\.[0-9]{1,6}", text, re.ASCII) or not 0 <= float(text) <= 1:
+        raise ArgumentTypeError(f"must be a number from 0 to 1, not {text!r}")
+    return float(text)
+
+
 def prefix(text: str) -> str:
     """A prefix of usernames."""
     if not all(character.isascii() and (character.isalnum() or character == "_") for character in text):

@@ -1,7 +1,7 @@
 """The table of subcommands: names, arguments, and the functions that run them."""
 
 from ..rules.administration import KEPT_DAYS
-from .command import Command, argument, count, days, moment, some
+from .command import Command, argument, count, days, moment, share, some
 from .player_commands import PLAYER_COMMANDS
 from .replay_commands import REPLAY_COMMANDS
 
@@ -102,15 +102,21 @@ COMMANDS = (
     Command(
         "seed",
         "seed:fill",
-        "fill a database with made-up players, to size a machine or to test clients",
+        "fill a database with made-up players, to try the service, to size a machine or to test clients",
         (
             argument("--players", "number of players (default: 200)", metavar="N", type=some, default=200),
             argument(
                 "--replays",
-                "number of replays of all players together (default: 0)",
+                "number of replays of all players together (default: as many as players)",
                 metavar="N",
                 type=count,
-                default=0,
+            ),
+            argument(
+                "--verified",
+                "share of the players whose replays are won games, from 0 to 1 (default: 0.3)",
+                metavar="SHARE",
+                type=share,
+                default=0.3,
             ),
             argument(
                 "--password-stdin",

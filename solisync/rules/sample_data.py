@@ -1,7 +1,7 @@
 """Sample players and replays, as clients would make them, for sizing a machine and for testing clients.
 
-A player depends only on a number, so the same number is the same player everywhere. Sample progress is merged like
-pushed progress, so derived fields fit the others.
+A player depends only on a number and on the won game, if any, so the same number is the same player everywhere. Sample
+progress is merged like pushed progress, so derived fields fit the others.
 """
 
 import math
@@ -15,10 +15,11 @@ import msgspec
 from ..klondike import MODES
 from .leaderboard import Bests, bests_of
 from .merge import merge
+from .sample_games import WonGame
 from .shapes import EPOCH
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
 
-DAYS = 365  # the days since the first of them registered
+DAYS = 365  # the days since the first of them registered; more than a quarter did in the last 30
 OPTED_IN = 0.4  # the share of players with an entry on the leaderboard
 
 _NIL = str(UUID(int=0))
@@ -57,13 +58,21 @@ class SeededPlayer:
     bests: Bests
 
 
-def player(number: int, now: datetime) -> SeededPlayer:
-    """Make the player with this number."""
+def winners_before(number: int, share: float) -> int:
+    """How many of the players before this number have won games, if this share of all players has."""
+    return int((number - 1) * share)
+
+
+def player(number: int, now: datetime, game: WonGame | None = None) -> SeededPlayer:
+    """Make the player with this number, whose best score is that of the won game."""
     random = Random(number)  # noqa: S311  nothing of this is a secret
-    created = now - timedelta(days=DAYS * random.random())
+    created = now - timedelta(days=DAYS * random.random() ** 2)
     played = created + (now - created) * random.random() ** 0.3  # most players have played recently
     won = min(int(random.lognormvariate(3, 1.3)), 20_000)
-    stats = _stats(random, won, played)
+    best = 5 * random.randint(60, 145)
+    if game is not None:
+        won, best = max(1, won), game.score
+    stats = _stats(random, won, best, played)
     known = Document(
         Payload(
             user_id=_NIL,
@@ -84,10 +93,10 @@ def player(number: int, now: datetime) -> SeededPlayer:
     )
 
 
-def _stats(random: Random, won: int, played: datetime) -> Stats:
+def _stats(random: Random, won: int, best: int, played: datetime) -> Stats:
     lost = int(won * random.uniform(0.5, 4)) + random.randrange(5)
     streak = min(won, 1 + int(random.expovariate(0.5)))
-    score = round(random.uniform(300, 6000), -1) if won else 0
+    score = best if won else 0
     fastest = int(random.uniform(60, 400))
     draw_one = int(won * random.random())
     zen = int(score * random.random()) if won > 20 else 0
@@ -100,10 +109,10 @@ def _stats(random: Random, won: int, played: datetime) -> Stats:
         avg_time_seconds=int(fastest * random.uniform(1.2, 2.5)) if won else 0,
         fastest_win_seconds=fastest if won else NEVER,
         lifetime_score=int(won * score * 0.6),
-        best_single_score=int(score),
+        best_single_score=score,
         draw_one_wins=draw_one,
         draw_three_wins=won - draw_one,
-        classic_best_score=int(score),
+        classic_best_score=score,
         classic_fastest_win_seconds=fastest if won else 0,
         zen_best_score=zen,
         zen_fastest_win_seconds=fastest * 2 if zen else 0,
@@ -144,23 +153,32 @@ def _progress(random: Random, won: int, created: datetime, played: datetime) -> 
     )
 
 
-def replay(number: int, played_at: datetime) -> bytes:
-    """Make the replay with this number, as the desktop client uploads it; its moves only have the shape of a game."""
+def replay(number: int, played_at: datetime, game: WonGame | None = None) -> bytes:
+    """Make the replay with this number, as the desktop client uploads it.
+
+    Without a won game, its moves only have the shape of a game.
+    """
     random = Random(-1 - number)  # noqa: S311
     (mode,) = random.choices(MODES, _MODE_WEIGHTS)
-    moves = [_move(random) for _ in range(random.randint(90, 220))]
+    if game is None:
+        seed = int((played_at - EPOCH).total_seconds() * 1e9) + random.randrange(1000)
+        draw_mode = "DrawThree" if random.random() < 0.3 else "DrawOne"
+        score = 0 if mode == "Zen" else 5 * random.randint(40, 140)
+        game = WonGame(seed, draw_mode, score, [_move(random) for _ in range(random.randint(90, 220))])
+    else:
+        mode = "Classic"
     return _encode(
         {
             "schema_version": 2,
-            "seed": int((played_at - EPOCH).total_seconds() * 1e9) + random.randrange(1000),
-            "draw_mode": "DrawThree" if random.random() < 0.3 else "DrawOne",
+            "seed": game.seed,
+            "draw_mode": game.draw_mode,
             "mode": {"Difficulty": random.choice(("Easy", "Medium", "Hard"))} if mode == "Difficulty" else mode,
             "time_seconds": math.ceil(random.lognormvariate(5.3, 0.4)),
-            "final_score": 0 if mode == "Zen" else 5 * random.randint(40, 180),
+            "final_score": game.score,
             "recorded_at": played_at.astimezone(UTC).date().isoformat(),
-            "moves": moves,
+            "moves": game.moves,
             "share_url": None,
-            "win_move_index": len(moves) - 1,
+            "win_move_index": len(game.moves) - 1,
         }
     )
 

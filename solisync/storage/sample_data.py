@@ -61,6 +61,20 @@ REPLAYS = Statement(
 )
 
 
+# Only what the service still keeps; the oldest first, because the numbers of lines rise with their times.
+HISTORY = Statement(
+    "seed_history",
+    """
+    INSERT INTO account_history (happened_at, user_id, event, client, times)
+    SELECT happened_at, user_id, event, client, 1
+    FROM unnest($1::text[]::uuid[], $2::text[], $3::text[]::timestamptz[], $4::text[])
+        AS made (user_id, event, happened_at, client)
+    WHERE happened_at > now() - interval '30 days' ORDER BY happened_at, event DESC
+    """,
+    prepared=False,
+)
+
+
 class NewPlayer(NamedTuple):
     """A sample player to store."""
 
@@ -113,3 +127,14 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
 async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store sample replays."""
     await statements.run(REPLAYS, *sent(replays))
+
+
+async def store_history(statements: Statements, players: Sequence[NewPlayer]) -> None:
+    """Store who of the sample players registered in the last 30 days, from made-up addresses."""
+    lines = [
+        (player.id, event, player.made.created_at.isoformat(), f"203.0.113.{player.number % 254 + 1}")
+        for player in players
+        for event in ("register", "opted in")
+        if event == "register" or player.made.display_name is not None
+    ]
+    await statements.run(HISTORY, *map(list, zip(*lines, strict=True)))
