@@ -61,7 +61,7 @@ REPLAYS = Statement(
 )
 
 
-# Only what the service still keeps; the oldest first, because the numbers of lines rise with their times.
+# Only what the service still keeps, in the order of time, because the numbers of lines rise with their times.
 HISTORY = Statement(
     "seed_history",
     """
