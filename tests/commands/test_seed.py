@@ -20,7 +20,6 @@ from tests.harness.postgres import run_sql
 from tests.harness.processes import run
 from tests.harness.service import refused, start
 
-
 NO_WIN = "found no win of the deal of the day, so its board gets none"
 
 
