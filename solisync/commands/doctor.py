@@ -70,6 +70,8 @@ async def _findings(task: Task) -> AsyncIterator[Finding]:
     else:
         for finding in (await ports.players(settings, task.reactor), *host_checks.proxies(settings)):
             yield finding
+    for finding in await ports.site(settings, task.reactor):
+        yield finding
     today = datetime.now(UTC).date()
     for finding in (*host_checks.auth_limit(settings), *host_checks.streams(settings), host_checks.deals(today)):
         yield finding

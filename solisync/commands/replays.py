@@ -11,6 +11,7 @@ from ..acts import replays
 from ..acts.act import Act, Acting, Done
 from ..errors import FatalError, NotFound
 from ..klondike import UNPROVED, UnreadableError, draw_game, in_words, prove, read_recording
+from ..rules.recovery import on_site
 from ..rules.shapes import canonical_uuid
 from ..storage import listed_replays, rechecks, verdicts
 from ..storage.listed_replays import SameGame
@@ -85,6 +86,7 @@ async def show(task: Task) -> None:
         del facts["user_id"]
         proved = found.replay.proved or (prove(found.body) if found.replay.status in UNPROVED else None)
         facts |= {"proved": proved, "finding": in_words(found.replay.final_score, proved)}
+        facts["page"] = on_site(task.settings.site_url, f"/replays/{found.replay.id}")
         same = await listed_replays.same_game(statements, found.replay.id)
         facts["same_game"] = [asdict(each) for each in same] if task.output.json else _in_words(same)
         if not task.output.json:

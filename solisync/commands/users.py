@@ -16,7 +16,7 @@ from ..postgres.transaction import Statements
 from ..process.audit import audit
 from ..rules.accounts import check_username
 from ..rules.administration import MESSAGE_MAX, check_text
-from ..rules.recovery import digest, new_reset_token, reset_path
+from ..rules.recovery import digest, new_reset_token, on_site, reset_path
 from ..rules.shapes import canonical_uuid
 from ..rules.texts import bytes_shown
 from ..storage import history, players
@@ -65,7 +65,7 @@ async def show_one(task: Task) -> None:
     """Show facts and counts about a player."""
     async with task.connection() as statements:
         found = await player(statements, task.chosen.user)
-        task.output.facts(asdict(await facts(statements, found.id)))
+        task.output.facts(asdict(await facts(statements, found.id, task.settings.site_url)))
 
 
 async def rename(task: Task) -> None:
@@ -241,7 +241,8 @@ async def link(task: Task) -> None:
     unknown = await hashing.hash_of_nothing() if task.chosen.lock_out else None
     token = new_reset_token()
     found, done = await task.perform(acts.link, token_digest=digest(token), password_hash=unknown)
-    path = reset_path(token)
-    task.output.say(path, id=found.id, username=found.username, path=path, expires_at=done.result)
+    path, site = reset_path(token), task.settings.site_url
+    facts = {"path": path, "url": site and on_site(site, path), "expires_at": done.result}
+    task.output.say(on_site(site, path), id=found.id, username=found.username, **facts)
     if not task.output.json:
         task.output.say(f"for '{found.username}', works once, until {shown(done.result)} UTC")

@@ -46,7 +46,7 @@ async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
         return fine("port", f"{where} is free")
     if not _in_use(refusal):
         return wrong("port", refusal, "set another --listen")
-    version = _version(await _ask(reactor, where, "/health"))
+    version = _version(await _ask(reactor, serverFromString(reactor, where), "/health"))
     if version is None:
         return wrong("port", f"{where} is in use by another program", "stop that, or set another --listen")
     text = f"solisync {version} is running on {where}"
@@ -63,10 +63,24 @@ async def console(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
         return [fine("console", f"{where} is free")]
     if not _in_use(refusal):
         return [wrong("console", refusal, "set another --admin-listen")]
-    heard = await _ask(reactor, where, "/api/admin/me")
+    heard = await _ask(reactor, serverFromString(reactor, where), "/api/admin/me")
     if heard is not None and heard.code == "unauthorized":
         return [fine("console", f"it is served on {where}")]
     return [wrong("console", f"{where} is in use by another program", "stop that, or set another --admin-listen")]
+
+
+async def site(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]:
+    """Check that the pages for players are served at the address that links begin with, if one is set."""
+    url = settings.site_url
+    if url is None:
+        return []
+    if not settings.pages:
+        return [note("site", "SOLISYNC_SITE_URL is set, but the pages are off", "unset it, or SOLISYNC_PAGES")]
+    version = _version(await _ask(reactor, url.removeprefix("https://"), "/health"))
+    if version is None:
+        text = f"no solisync answers at {url}/health, as seen from this machine"
+        return [note("site", text, "check SOLISYNC_SITE_URL, unless only other machines reach that address")]
+    return [fine("site", f"solisync {version} answers at {url}")]
 
 
 def _in_use(refusal: str) -> bool:
@@ -82,19 +96,21 @@ async def _refusal(where: str, reactor: ReactorBase) -> str | None:
     return None
 
 
-async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
-    """Return the answer of the program that listens there, or None if it doesn't speak HTTP."""
+async def _ask(reactor: ReactorBase, where: object, path: str) -> _Heard | None:
+    """Return the answer of the program at an endpoint, or of a host over TLS; None if it doesn't speak HTTP."""
     asking: Callable[..., _Heard | None] = _get
     try:
-        return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, serverFromString(reactor, where), path)
+        return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, where, path)
     except (OSError, http.client.HTTPException):
         return None
 
 
 def _get(endpoint: object, path: str) -> _Heard | None:
-    """GET a path at an endpoint; blocks."""
+    """GET a path at an endpoint, or from a host over TLS; blocks."""
     connection = http.client.HTTPConnection("localhost")
     match endpoint:
+        case str():
+            connection = http.client.HTTPSConnection(endpoint, timeout=ASK_SECONDS)
         case UNIXServerEndpoint():
             connection.sock = socket.socket(socket.AF_UNIX)
             connection.sock.settimeout(ASK_SECONDS)

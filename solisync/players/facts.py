@@ -13,6 +13,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.transaction import Statements
 from ..rules.administration import PlayerFacts
 from ..rules.documents import read_stored
+from ..rules.recovery import on_site
 from ..storage import accounts, acts, history
 from ..storage.acts import ActFilter, RecordedAct
 from ..storage.history import HistoryLine
@@ -44,16 +45,18 @@ class HistoryPlace(NamedTuple):
         return f"{self.event}.{self.act}"
 
 
-async def facts(statements: Statements, user_id: str) -> PlayerFacts:
+async def facts(statements: Statements, user_id: str, site_url: str | None) -> PlayerFacts:
     """The facts of a player; raises NotFound."""
     found = await accounts.facts(statements, user_id)
     if found is None:
         raise NotFound("user_not_found")
+    page = found.facts.page and on_site(site_url, found.facts.page)
     if found.payload is None:
-        return found.facts
+        return structs.replace(found.facts, page=page)
     payload = read_stored(found.payload).payload
     return structs.replace(
         found.facts,
+        page=page,
         pushed_at=payload.last_modified,
         games_played=payload.stats.games_played,
         games_won=payload.stats.games_won,

@@ -32,6 +32,10 @@ COOKIE = "solisync-admin"
 AdminName = Annotated[str, Meta(description="lower case letters, digits, `_.-`; at most 32", examples=["ann"])]
 Until = Annotated[Time, Meta(description="the end of the suspension; null: until further notice")]
 Message = Annotated[str, Meta(description=f"message to the player, 1 to {MESSAGE_MAX} code points")]
+PageLink = Annotated[
+    str | None,
+    Meta(description="the page for players, whole if `SOLISYNC_SITE_URL` is set, else its path; null if there is none"),
+]
 Note = Annotated[str, Meta(description=f"1 to {NOTE_MAX} code points; the player gets it with an export")]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}", re.ASCII)
@@ -110,6 +114,15 @@ class PlayerFacts(Struct, frozen=True):
     suspension_message: str | None = None
     locked_since: datetime | None = None
     guest: Annotated[bool, Meta(description="whether the account is a guest, which has no password")] = False
+    best_verdict: Annotated[
+        str | None,
+        Meta(
+            description="`verified` if a replay proves the best score, else the verdict of the newest replay that"
+            " claims it; null without one"
+        ),
+    ] = None
+    best_replay_id: Annotated[str | None, Meta(description="the newest replay that claims the best score")] = None
+    page: PageLink = None
 
 
 class ActBody(Checked, frozen=True, kw_only=True):
@@ -224,9 +237,10 @@ class EndedSessions(Acted, frozen=True, kw_only=True):
 
 
 class NewLink(Acted, frozen=True, kw_only=True):
-    """A reset link, which no later request returns: a path on the players' site."""
+    """A reset link, which no later request returns: its path, and the whole link if `SOLISYNC_SITE_URL` is set."""
 
     path: str
+    url: str | None
     expires_at: datetime
 
 

@@ -92,3 +92,8 @@ def new_reset_token() -> str:
 def reset_path(token: str) -> str:
     """The path of a reset link's page; browsers send no server the part after #, so no log has it."""
     return f"/reset#{token}"
+
+
+def on_site(site_url: str | None, path: str) -> str:
+    """A link to a page for players; only the path if the address of the pages isn't set."""
+    return f"{site_url or ''}{path}"

@@ -51,6 +51,7 @@ class Settings:
     prepared_statements: bool
     log_format: str
     log_level: str
+    site_url: str | None
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], options: Mapping[str, str | None] | None = None) -> Self:

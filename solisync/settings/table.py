@@ -112,6 +112,12 @@ TABLE = (
         help="the name of the site, on every page",
     ),
     Setting(
+        variable="SOLISYNC_SITE_URL",
+        read=values.site_url,
+        show=str,
+        help="the address of the pages for players, like https://play.example.org, for links that operators pass on",
+    ),
+    Setting(
         variable="SOLISYNC_SITE_LINKS",
         read=values.site_links,
         show=shown_links,

@@ -186,6 +186,14 @@ def site_name(text: str) -> str:
     return text
 
 
+def site_url(text: str) -> str:
+    """An address of https, without a path."""
+    url = text.removesuffix("/")
+    if not (url.startswith("https://") and _ORIGIN.fullmatch(url)):
+        raise ValueError(f"must be an address like https://play.example.org, without a path, not {text!r}")
+    return url
+
+
 def site_links(text: str) -> tuple[tuple[str, str], ...]:
     """Names and addresses, as Name=address, separated by commas."""
     links = tuple(_link(part) for part in _list(text))

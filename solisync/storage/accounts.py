@@ -10,6 +10,7 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.administration import PlayerFacts
 from ..rules.sessions import RefreshRecord
+from .leaderboard import VERIFIED, claim_of
 from .rows import encoded, nested
 
 
@@ -216,10 +217,13 @@ async def find(user_id: str | None, username: str | None) -> Player | None:
         NULL AS pushed_at, octet_length(payload) AS progress_bytes, NULL AS games_played, NULL AS games_won,
         NULL AS level, visible AS on_leaderboard, display_name, best_score, best_time_secs,
         recorded_at AS best_recorded_at, suspensions.since AS suspended_since, until AS suspended_until,
-        message AS suspension_message, profile_locks.since AS locked_since, guest IS TRUE AS guest, payload
+        message AS suspension_message, profile_locks.since AS locked_since, guest IS TRUE AS guest,
+        CASE WHEN {VERIFIED} THEN 'verified' ELSE verdict END AS best_verdict, claim.id AS best_replay_id,
+        CASE WHEN guest IS NULL AND suspensions.user_id IS NULL THEN '/players/' || username END AS page, payload
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    LEFT JOIN LATERAL ({claim_of("leaderboard")}) AS claim ON true
     LEFT JOIN suspensions ON suspensions.user_id = users.id
     LEFT JOIN profile_locks ON profile_locks.user_id = users.id
     WHERE users.id = $1::uuid

@@ -15,6 +15,20 @@ VERIFIED = f"""(
         WHERE own.user_id = leaderboard.user_id AND board = '{OWN}' AND deficit = -best_score LIMIT 1
     ) IS NOT NULL"""  # noqa: S608
 
+# Version 1.0.0 stored exponents of any size, which PostgreSQL may refuse. A number of at most 64 characters and at most
+# 2^53 whose exponent has four digits is about 0, and so is not the score of an entry.
+SCORE = "CASE WHEN final_score !~ '[eE][+-]?0*[1-9][0-9]{3}' THEN floor(final_score::numeric) END"
+
+
+def claim_of(entry: str) -> str:
+    """SQL for the newest replay that claims the best score of this row of the leaderboard."""
+    return f"""
+        SELECT id, coalesce(status, 'pending') AS verdict, proved FROM replays LEFT JOIN verdicts ON replay_id = id
+        WHERE user_id = {entry}.user_id AND mode = 'Classic' AND {SCORE} = best_score
+        ORDER BY received_at DESC, id DESC LIMIT 1
+    """  # noqa: S608
+
+
 # greatest and least ignore nulls, so a best that doesn't count (null) leaves the entry as it is.
 IMPROVE = Statement(
     "leaderboard_improve",

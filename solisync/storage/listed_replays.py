@@ -9,6 +9,7 @@ from ..postgres.statement import Query
 from ..postgres.transaction import Statements
 from ..rules.leaderboard import ENTRIES
 from ..rules.queries import ListPosition
+from .leaderboard import claim_of
 from .paging import END
 from .rows import converted
 from .verdicts import read_proved
@@ -112,10 +113,6 @@ _END = f"""
 END_OF_NEWEST = Query("admin_end_of_newest_replays", _END.format(*_ALL), prepared=False, row=ListPosition)
 END_OF_PLAYER = Query("admin_end_of_replays_of_player", _END.format(*_OF_PLAYER), prepared=False, row=ListPosition)
 
-# Version 1.0.0 stored exponents of any size, which PostgreSQL may refuse. A number of at most 64 characters and at most
-# 2^53 whose exponent has four digits is about 0, and so is not the score of an entry.
-SCORE = "CASE WHEN final_score !~ '[eE][+-]?0*[1-9][0-9]{3}' THEN floor(final_score::numeric) END"
-
 
 async def page(
     statements: Statements,
@@ -158,9 +155,7 @@ async def end_of_page(
     ) AS entry
     JOIN users ON users.id = entry.user_id
     LEFT JOIN LATERAL (
-        SELECT id, coalesce(status, 'pending') AS verdict, proved FROM replays LEFT JOIN verdicts ON replay_id = id
-        WHERE user_id = entry.user_id AND mode = 'Classic' AND {SCORE} = best_score
-        ORDER BY received_at DESC, id DESC LIMIT 1
+        {claim_of("entry")}
     ) AS claim ON true
     LEFT JOIN review_seen ON kind = 'entries' AND item = users.id || '.' || best_score
     WHERE best_score IS NOT NULL AND ($1::boolean OR item IS NULL) AND NOT EXISTS (

@@ -4,11 +4,20 @@ import resource
 import shutil
 import socket
 from base64 import b64encode
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from types import SimpleNamespace
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from psycopg2.extensions import parse_dsn
+from twisted.internet import ssl
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+from twisted.web.static import Data
 
 from solisync import __version__
 from solisync.diagnosis import database as database_checks
@@ -327,3 +336,36 @@ async def test_unreachable_bus_database_is_found(examine, shared_dsn):
     found = await examine(DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL="host=127.0.0.1 port=1 dbname=none")
     assert "can't notify each other" in found["wrong", "bus"]
     assert ("ok", "bus") in await examine(wrong=False, DATABASE_URL=shared_dsn, SOLISYNC_BUS_DATABASE_URL=shared_dsn)
+
+
+def certificate_of_this_machine(place):
+    """Write a certificate for 127.0.0.1, which vouches for itself, with its key; return the file."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    signed = builder.add_extension(names, critical=True).sign(key, hashes.SHA256())
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (place / "both.pem").write_bytes(secret + signed.public_bytes(Encoding.PEM))
+    return place / "both.pem"
+
+
+async def test_address_of_the_site_is_asked(examine, reactor, place, monkeypatch):
+    """The service must answer there over TLS; an address where another program or none answers gets a note."""
+    file = certificate_of_this_machine(place)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    root = Resource()
+    both = ssl.PrivateCertificate.loadPEM(file.read_bytes())
+    port = reactor.listenSSL(0, Site(root), both.options(), interface="127.0.0.1")
+    url = f"https://127.0.0.1:{port.getHost().port}"
+    given = {"wrong": False, "JWT_SECRET": SECRET, "SOLISYNC_SITE_URL": url}
+    try:
+        found = await examine(**given)
+        assert f"no solisync answers at {url}/health" in found["note", "site"]
+        root.putChild(b"health", Data(b'{"status": "ok", "version": "1.2.3"}', "application/json"))
+        found = await examine(**given)
+        assert f"solisync 1.2.3 answers at {url}" in found["ok", "site"]
+    finally:
+        await port.stopListening()
+    assert ("note", "site") in await examine(**given)
+    assert "the pages are off" in (await examine(**given, SOLISYNC_PAGES="off"))["note", "site"]

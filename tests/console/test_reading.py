@@ -1,6 +1,7 @@
 """What the console shows: docs/console.md "The interface"."""
 
 import json
+from datetime import timedelta
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -11,8 +12,10 @@ from msgspec.structs import asdict
 from solisync.commands.smoke import PIXEL
 from solisync.klondike import prove
 from tests.checking.uploads import encoded, game, upload
-from tests.harness.boards import verified
+from tests.harness.boards import NOON, verified
+from tests.harness.console import Console
 from tests.harness.payloads import IMAGES, replay
+from tests.harness.service import start
 
 NOBODY = str(uuid4())
 
@@ -71,6 +74,43 @@ async def test_player_route_equals_the_command(console, administrate, ann):
     assert (avatar.content, avatar.headers["content-type"]) == (PIXEL, "image/png")
     export = await console.ask("GET", f"/players/{user_id}/export")
     assert export.json["account"]["username"] == "ann"
+
+
+async def test_links_for_players_are_whole_with_the_address_of_the_site(reactor, console, server, administrate, ann):
+    """Reset links and public pages begin with SOLISYNC_SITE_URL, or are paths without it. A guest has no page."""
+    client, user_id = ann
+    replay_id = await client.upload_replay(replay())
+    guest = server.client()
+    await guest.guest()
+    site = {"SOLISYNC_SITE_URL": "https://play.example.org"}
+    running = await start(reactor, server.dsn, settings={"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1", **site})
+    try:
+        whole = Console(running.service.admin_address.port, administrate)
+        whole.cookie = console.cookie
+        for each, environ, address in ((console, {}, ""), (whole, site, site["SOLISYNC_SITE_URL"])):
+            for kind, name, found in (("users", "ann", f"players/{user_id}"), ("replays", replay_id, None)):
+                shown = await each.get(f"/{found or f'replays/{replay_id}'}")
+                path = f"/players/{name}" if found else f"/replays/{name}"
+                assert shown["page"] == f"{address}{path}"
+                assert (await administrate(kind, "show", name, "--json", **environ)).json["page"] == shown["page"]
+            link = (await each.ask("POST", f"/players/{user_id}/password-link", {"reason": "request"})).json
+            assert link["url"] == (f"{address}{link['path']}" if address else None)
+            assert (await administrate("users", "link", "ann", **environ)).startswith(f"{address}/reset#")
+        assert (await console.get(f"/players/{(await guest.me()).id}"))["page"] is None
+    finally:
+        await running.service.stopService()
+
+
+async def test_best_score_has_the_verdict_of_its_replay(console, server, ann):
+    """A refuted upload is marked, and a verified one of the same score counts more."""
+    _, user_id = ann
+    server.sql("UPDATE leaderboard SET best_score = 650")
+    for day, (status, claimed) in enumerate(((None, 600), ("refuted", 650), ("verified", 650))):
+        received = NOON + timedelta(days=day)
+        replay_id = verified(server.dsn, user_id, claimed, status=status or "refuted", received_at=received)
+        shown = await console.get(f"/players/{user_id}")
+        assert shown["best_verdict"] == status
+        assert shown["best_replay_id"] == (replay_id if status else None)
 
 
 async def test_replay_route_equals_the_command(console, server, administrate, ann):

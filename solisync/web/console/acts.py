@@ -34,7 +34,8 @@ from ...rules.administration import (
     UsernameBody,
     check_suspension,
 )
-from ...rules.recovery import digest, new_reset_token, reset_path
+from ...rules.recovery import digest, new_reset_token, on_site, reset_path
+from ...settings.settings import ServingSettings
 from ...storage.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 
@@ -47,6 +48,7 @@ class Acts:
 
     tag: ClassVar[str] = "players"
 
+    settings: ServingSettings
     database: Database
     publish: Publish
     passwords: Passwords
@@ -100,7 +102,8 @@ class Acts:
         unknown = await self.passwords.hash_of_nothing() if body.lock_out else None
         given = {"token_digest": digest(token), "password_hash": unknown}
         done = await self._acting(body, actor).perform(players.link, user_id, **given)
-        return NewLink(changed=True, path=reset_path(token), expires_at=done.result)
+        path, site = reset_path(token), self.settings.site_url
+        return NewLink(changed=True, path=path, url=site and on_site(site, path), expires_at=done.result)
 
     @put(
         "/players/{user_id}/username",

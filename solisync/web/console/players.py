@@ -20,6 +20,7 @@ from ...rules.avatars import media_type
 from ...rules.export import filename
 from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
+from ...settings.settings import ServingSettings
 from ...storage import accounts, acts, avatars, export, history, players, sessions
 from ...storage.acts import Actor
 from ...storage.players import FoundPlayer
@@ -41,6 +42,7 @@ class PlayerViews:
 
     tag: ClassVar[str] = "players"
 
+    settings: ServingSettings
     database: Database
     reactor: ReactorBase
     expensive: ExpensiveQueries
@@ -99,7 +101,7 @@ class PlayerViews:
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
         """Show facts and counts about a player."""
-        return await self.database.run(facts, _known(user_id))
+        return await self.database.run(facts, _known(user_id), self.settings.site_url)
 
     @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
     async def sessions(self, user_id: str) -> PlayerSessions:

@@ -13,8 +13,10 @@ from ...klondike import UNPROVED, in_words
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.queries import ListPosition, choice, read_position
+from ...rules.recovery import on_site
 from ...rules.replays import VerdictStatus
 from ...rules.shapes import is_id
+from ...settings.settings import ServingSettings
 from ...storage import listed_replays, replays, verdicts
 from ..wire.reply import Reply
 from .route import NO_REPLAY, OLDER, cut, flag, get, page_size
@@ -64,6 +66,7 @@ class ReplayViews:
 
     tag: ClassVar[str] = "replays"
 
+    settings: ServingSettings
     database: Database
     timelines: Timelines
 
@@ -75,7 +78,7 @@ class ReplayViews:
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:
         """Show a replay with its verdict, and what its moves prove if it is refuted or undecided."""
-        facts = await self.database.run(_facts, _known(replay_id))
+        facts = await self.database.run(_facts, _known(replay_id), self.settings.site_url)
         if facts.proved is None and facts.status in UNPROVED:  # an older version has checked it, or the check crashed
             with suppress(Unavailable):
                 proved = (await self.timelines.evidence(replay_id)).proved
@@ -109,12 +112,13 @@ class ReplayViews:
         raise Conflict("not_playable", "replay can not be played back")
 
 
-async def _facts(statements: Statements, replay_id: str) -> ReplayFacts:
+async def _facts(statements: Statements, replay_id: str, site_url: str | None) -> ReplayFacts:
     found = await verdicts.show(statements, replay_id)
     if found is None:
         raise NotFound("replay_not_found")
     same_game = await listed_replays.same_game(statements, replay_id)
-    return ReplayFacts(**asdict(found.replay), finding=found.replay.finding, same_game=same_game)
+    page = on_site(site_url, f"/replays/{replay_id}")
+    return ReplayFacts(**asdict(found.replay), finding=found.replay.finding, page=page, same_game=same_game)
 
 
 def _known(replay_id: str) -> str:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
-from ...rules.administration import Admin
+from ...rules.administration import Admin, PageLink
 from ...rules.sessions import Session
 from ...storage.acts import RecordedAct
 from ...storage.checks import QueueLengths
@@ -58,6 +58,7 @@ class ReplayFacts(CheckedReplay, frozen=True, kw_only=True):
     """
 
     finding: str | None
+    page: PageLink
     same_game: list[SameGame]
 
 
