@@ -55,7 +55,7 @@ from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .serving import QUIET_SECONDS, Solisync
 from .settings.settings import OTHER_CONNECTIONS, ServingSettings, unknown_variables
-from .storage import STATEMENTS, replays
+from .storage import STATEMENTS, recent_replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.build import make_site
@@ -161,7 +161,7 @@ def make_service(
         limiter=RateLimiter(database=database, reactor=reactor, on_refusal=on_refusal),
         large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
         board=CoalescingCache(lambda: load_board(database), reactor=reactor),
-        recent=CoalescingCache(lambda verified: database.run(replays.recent, verified), reactor=reactor),
+        recent=CoalescingCache(lambda verified: database.run(recent_replays.recent, verified), reactor=reactor),
         schema_number=migrations[-1].number,
         now=now,
         new_id=new_id,

@@ -8,7 +8,7 @@ share one refresh.
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import date
-from typing import Any
+from typing import Any, overload
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -24,7 +24,7 @@ from ..rules.events import StreamEvent
 from ..rules.guests import GuestRequest, JoinRequest
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
-from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent
+from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent, RecentReplays
 from ..rules.replays import Uploaded, VerdictAnswer
 from ..rules.sessions import PasswordChange, Session
 from ..rules.shapes import Alive, Ok, Ready
@@ -178,10 +178,22 @@ class Client(Transport):
         """
         return (await self._as_player("POST", "/api/replays", Uploaded, body=msgspec.Raw(replay))).id
 
-    async def recent_replays(self, limit: int = RECENT_DEFAULT, *, verified: bool = False) -> list[Recent]:
-        """Return the newest replays of all players, or with `verified` the newest verified ones."""
-        more = "&verdict=verified" if verified else ""
-        return await self._call("GET", f"/api/replays/recent?limit={limit}{more}", list[Recent])
+    @overload
+    async def recent_replays(self, limit: int = ..., *, verified: bool = ...) -> list[Recent]: ...
+    @overload
+    async def recent_replays(self, limit: int = ..., *, verified: bool = ..., before: str) -> RecentReplays: ...
+
+    async def recent_replays(
+        self, limit: int = RECENT_DEFAULT, *, verified: bool = False, before: str | None = None
+    ) -> list[Recent] | RecentReplays:
+        """Return the newest replays of all players, or with `verified` the newest verified ones.
+
+        With `before`, return a page of them: the first for an empty text, else the one after the page with this `next`.
+        """
+        path = f"/api/replays/recent?limit={limit}{'&verdict=verified' if verified else ''}"
+        if before is None:
+            return await self._call("GET", path, list[Recent])
+        return await self._call("GET", f"{path}&before={before}", RecentReplays)
 
     async def player_replays(
         self, username: str, limit: int = RECENT_DEFAULT, before: str | None = None

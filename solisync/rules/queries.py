@@ -29,6 +29,10 @@ PositionText = Annotated[
     str, Meta(pattern="^[A-Za-z0-9_-]{32}$", description="`next` of the previous page; absent for the first page")
 ]
 
+PageText = Annotated[
+    str, Meta(pattern="^([A-Za-z0-9_-]{32})?$", description="`next` of the previous page; empty for the first page")
+]
+
 
 class ListPosition(NamedTuple):
     """A place between two rows of a list that is ordered by time and id."""

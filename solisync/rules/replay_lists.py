@@ -66,6 +66,13 @@ class PlayerReplays(Struct, frozen=True):
     next: Annotated[str | None, Meta(description="for `before`; null on the last page")]
 
 
+class RecentReplays(Struct, frozen=True):
+    """A page of the recent list, newest first. Any page may have fewer replays than asked for, or none."""
+
+    replays: list[Recent]
+    next: Annotated[str | None, Meta(description="for `before`; null on the last page")]
+
+
 class Listed(Struct, frozen=True):
     """Whether public lists show the replay."""
 
@@ -94,6 +101,12 @@ def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:
 def player_page(replays: list[Recent], count: int) -> PlayerReplays:
     """A page of the first `count` listed replays, with the position of the next page if there are more."""
     return PlayerReplays(replays[:count], _next(replays, count))
+
+
+def recent_page(replays: list[Recent], count: int, end: ListPosition | None) -> RecentReplays:
+    """A page of the first `count` replays. If there are no more, the next page begins at the `end` of the search."""
+    further = end.text if end is not None and count > 0 else None
+    return RecentReplays(replays[:count], _next(replays, count) or further)
 
 
 def _next(replays: Sequence[Recent], count: int) -> str | None:

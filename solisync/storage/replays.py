@@ -1,4 +1,4 @@
-"""Replays, stored as the uploaded text, and the list of recent ones: docs/protocol.md "Replays"."""
+"""Replays, stored as the uploaded text: docs/protocol.md "Replays"."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,13 +8,11 @@ from msgspec import Raw
 
 from ..postgres.declared import found, maybe
 from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
+from ..postgres.transaction import Transaction
 from ..rules.leaderboard import Bests, Standing
-from ..rules.replay_lists import RECENT_MAX, VERIFIED_AMONG, Recent
 from ..rules.replays import MOMENT_MAX, ReceivedReplay
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,68 +92,6 @@ SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_sco
 NUMBERS = {"seed": int, "time_seconds": Raw, "final_score": Raw}
 
 
-def _newest(count: int) -> str:
-    """SQL for the newest listed replays of players who are not suspended, by their keys in the table public_replays.
-
-    Only if that table has too few, older replays are read too (migrations/0042), in the order of their index, which
-    begins with `unlisted`. A subquery excludes suspended players: for a join the planner might give up that order,
-    because it takes `IS NULL` to be rare. The constant limit of older replays is for the planner, which would otherwise
-    expect a tenth of all rows; the outer one depends on the table.
-    """
-    return f"""
-        WITH shown AS (
-            SELECT received_at, id FROM public_replays ORDER BY received_at DESC, id DESC LIMIT {count}
-        ), older AS (
-            SELECT received_at, id FROM replays
-            WHERE unlisted IS NULL AND received_at < (SELECT since FROM public_replays_begin)
-                AND NOT (SELECT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = replays.user_id))
-            ORDER BY unlisted, received_at DESC, id DESC LIMIT {count}
-        )
-        SELECT received_at, id FROM (
-            SELECT received_at, id FROM shown
-            UNION ALL
-            (SELECT received_at, id FROM older LIMIT {count} - (SELECT count(*) FROM shown))
-        ) AS newest ORDER BY received_at DESC, id DESC OFFSET 0
-    """  # noqa: S608
-
-
-# Looks replays up one by one, by their keys: PostgreSQL joins a subquery with a LIMIT in no other way.
-_LOOKED_UP = """
-    CROSS JOIN LATERAL (
-        SELECT user_id, seed, draw_mode, mode, time_seconds, final_score, recorded_at FROM replays
-        WHERE id = {}.id LIMIT 1
-    ) AS replay JOIN users ON users.id = user_id
-"""
-
-# Finds the newest replays by the index first, and only then looks up the replays, players and verdicts.
-RECENT = Query(
-    "recent_replays",
-    f"""
-    SELECT newest.id, {SHOWN}, coalesce(status, 'pending') AS verdict
-    FROM ({_newest(RECENT_MAX)}) AS newest {_LOOKED_UP.format("newest")}
-    LEFT JOIN verdicts ON verdicts.replay_id = newest.id
-    ORDER BY received_at DESC, newest.id DESC
-    """,  # noqa: S608
-    row=converted(Recent, **NUMBERS),
-)
-
-# Reads in the same order, and so stops once enough are verified. The status isn't joined, because for a join the
-# planner may read all verdicts into a hash table.
-VERIFIED = Query(
-    "recent_verified_replays",
-    f"""
-    SELECT verified.id, {SHOWN}, 'verified' AS verdict
-    FROM (
-        SELECT received_at, id FROM ({_newest(VERIFIED_AMONG)}) AS newest
-        WHERE (SELECT status FROM verdicts WHERE replay_id = newest.id) = 'verified'
-        ORDER BY received_at DESC, id DESC LIMIT {RECENT_MAX}
-    ) AS verified {_LOOKED_UP.format("verified")}
-    ORDER BY received_at DESC, verified.id DESC
-    """,  # noqa: S608
-    row=converted(Recent, **NUMBERS),
-)
-
-
 async def room(transaction: Transaction, user_id: str, digest: bytes | None) -> Room | None:
     """Lock the player's row and read what an upload needs; None if the player no longer exists."""
     return await transaction.maybe(ROOM, user_id, digest, first=(LOCK, user_id))
@@ -183,12 +119,6 @@ def _values(
     seed = None if header.seed is None else str(header.seed)
     shown = (header.mode, header.draw_mode, header.final_score, header.time_seconds, seed, header.recorded_at)
     return (id, user_id, received_at, body.decode(), *shown)
-
-
-async def recent(statements: Statements, verified: bool) -> list[Recent]:
-    """Up to RECENT_MAX of the newest listed replays, newest first; with `verified`, of the verified ones."""
-    query = VERIFIED if verified else RECENT
-    return await statements.many(query)
 
 
 @maybe("SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)

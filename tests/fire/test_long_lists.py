@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.storage import export, html_pages, own_replays, paging, replays
+from solisync.storage import export, html_pages, own_replays, paging, recent_replays, replays
 from tests.harness.plans import plan
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
@@ -65,7 +65,7 @@ async def test_lists_read_no_more_than_they_show(migrated_database, full, figure
     ((own_name,),) = run_sql(migrated_database, OWN_NAME, (users[0],))
     ((*middle,),) = run_sql(migrated_database, NTH, (users[0], count // PLAYERS // 2))
     lists = {
-        "recent": (replays.RECENT, (), "replays_listed"),
+        "recent": (recent_replays.RECENT, (), "replays_listed"),
         "own, first page": (own_replays.LIST, (users[0], *paging.END), "replays_of_player"),
         "own, in the middle": (own_replays.LIST, (users[0], *middle), "replays_of_player"),
         "export, beginning": (export.begin.statement, (users[0],), "replays_of_player"),
@@ -114,7 +114,7 @@ async def test_search_for_verified_replays_reads_at_most_a_thousand(migrated_dat
     run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], count // 10, count))
     run_sql(migrated_database, VERDICTS, {"share": share})
     run_sql(migrated_database, "VACUUM ANALYZE replays, verdicts")
-    found = plan(migrated_database, replays.VERIFIED)
+    found = plan(migrated_database, recent_replays.VERIFIED)
     figure(f"recent verified, one of {share} of {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "replays_listed" in found.text
     assert "Seq Scan on replays" not in found.text
@@ -145,7 +145,7 @@ async def test_recently_unlisted_replays_are_skipped_in_the_index(migrated_datab
     run_sql(migrated_database, FILL, ([user for user, _, _ in players(migrated_database, PLAYERS)], 0, count))
     run_sql(migrated_database, "ANALYZE replays")
     run_sql(migrated_database, HIDE, (unlisted,))
-    found = plan(migrated_database, replays.RECENT)
+    found = plan(migrated_database, recent_replays.RECENT)
     figure(f"recent, {unlisted:,} unlisted just now: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "replays_listed" in found.text
     assert found.milliseconds < 100

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.checking.uploads import game, refuted
+from tests.harness.postgres import run_sql
 from tests.pages.visitor import Game, picture, until
 
 
@@ -91,3 +92,28 @@ def test_replay_links_to_its_player(visitor, site):
     page.wait_for_selector("#avatar img")
     page = visitor.open("/players/ann")
     page.wait_for_selector("#face img")
+
+
+def test_older_games_are_below_the_newest(visitor, site, running):
+    """Each click shows fifty more, until there are no others. Filters apply to all shown games."""
+    ann = Game(site)
+    ann.upload(game(mode="Zen"))
+    player = ann.call("GET", "/api/me")["id"]
+    run_sql(
+        running.dsn,
+        "INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds,"
+        " recorded_at) SELECT gen_random_uuid(), %s, now() + make_interval(secs => n), '{}', 2, 'Classic', 'DrawOne',"
+        " '1', '1', '2026-01-01' FROM generate_series(1, 110) AS n",
+        (player,),
+    )
+    page = visitor.open("/replays?check=all")
+    rows = page.locator("#list tbody tr")
+    for shown in (50, 100, 111):
+        assert rows.count() == shown
+        if shown < 111:
+            page.click("#more")
+            visitor.settle()
+    assert page.is_hidden("#more")
+    assert page.inner_text("#said").startswith("11 older games")
+    page.select_option("[name=mode]", "Zen")
+    assert rows.count() == 1

@@ -4,7 +4,8 @@ import pytest
 
 from solisync.acts import players, replays
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage.replays import RECENT, VERIFIED
+from solisync.storage.paging import END
+from solisync.storage.recent_replays import PAGE, RECENT, VERIFIED, VERIFIED_PAGE
 from tests.harness.acting import operator
 from tests.harness.plans import plan
 from tests.harness.players import players as new_players
@@ -101,3 +102,74 @@ async def test_upgrade_adds_only_the_newest_replays(reactor, empty_database):
     run_sql(empty_database, "DELETE FROM suspensions")
     assert run_sql(empty_database, "SELECT count(*) FROM public_replays") == [(20_000,)]
     assert len(run_sql(empty_database, RECENT.sql)) == 50
+
+
+async def all_pages(client, limit, **more):
+    """Return the ids on all pages, and the number of pages."""
+    ids, position, count = [], "", 0
+    while position is not None:
+        page = await client.recent_replays(limit, before=position, **more)
+        ids += [each.id for each in page.replays]
+        position, count = page.next, count + 1
+    return ids, count
+
+
+def newest(server, condition="true"):
+    """Return the ids of the listed replays of players who aren't suspended, newest first."""
+    public = "unlisted IS NULL AND user_id NOT IN (SELECT user_id FROM suspensions)"
+    order = "ORDER BY received_at DESC, id DESC"
+    return [id for (id,) in server.sql(f"SELECT id::text FROM replays WHERE {public} AND {condition} {order}")]
+
+
+async def test_each_page_of_recent_replays_leads_to_the_next(server):
+    """Also to replays that are older than the table, among which are those of a suspended player."""
+    client = await server.player("cyd")
+    (ann, *_), (bob, *_) = new_players(server.dsn, 2)
+    server.sql(FILL, (ann, 0, 70))
+    server.sql(FILL, (bob, 0, 70))
+    server.sql(
+        "UPDATE replays SET received_at = date_trunc('minute', received_at)"
+    )  # the id decides between equal times
+    server.sql("INSERT INTO public_replays_begin (since) SELECT received_at FROM replays ORDER BY 1 OFFSET 70 LIMIT 1")
+    server.sql("DELETE FROM public_replays")
+    server.sql(
+        "INSERT INTO public_replays SELECT received_at, id FROM replays"
+        " WHERE received_at >= (SELECT since FROM public_replays_begin)"
+    )
+    try:
+        server.sql("INSERT INTO suspensions (user_id, since, was_visible) VALUES (%s, now(), false)", (bob,))
+        for limit in (1, 20, 50):
+            assert (await all_pages(client, limit))[0] == newest(server)
+        assert (await client.recent_replays(0, before="")).next is None
+    finally:
+        server.sql("DELETE FROM public_replays_begin")
+
+
+async def test_pages_of_verified_replays_search_a_bounded_number(server):
+    """A page without a verified replay leads to the next one; the last has null."""
+    client = await server.player("cyd")
+    [(ann, *_)] = new_players(server.dsn, 1)
+    server.sql(FILL, (ann, 0, 2_100))
+    server.sql(
+        "INSERT INTO verdicts (replay_id, status, ruleset, undos, score, moves, boards, engine, checked_at)"
+        " SELECT id, 'verified', '2026-05-19', 0, 1, 1, '{}', 1, now() FROM replays ORDER BY received_at LIMIT 5"
+    )
+    verified = newest(server, "id IN (SELECT replay_id FROM verdicts)")
+    ids, count = await all_pages(client, 2, verified=True)
+    assert (ids, count) == (verified, 5)  # two pages find nothing, three find five
+    server.sql("VACUUM ANALYZE public_replays, replays")
+    found = plan(server.dsn, VERIFIED_PAGE, *END)
+    assert found.buffers < 5_000, found.text
+    assert plan(server.dsn, PAGE, *END).buffers < 600
+
+
+@pytest.mark.parametrize("query", ["before=x", "before&before=", f"before={'A' * 33}", "before=&limit=x"])
+async def test_wrong_position_in_the_recent_list_is_a_400(server, query):
+    answer = await server.ask("GET", f"/api/replays/recent?{query}")
+    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
+
+
+async def test_recent_list_without_before_is_an_array(server):
+    assert (await server.ask("GET", "/api/replays/recent")).json == []
+    for query in ("before=", "before"):
+        assert (await server.ask("GET", f"/api/replays/recent?{query}")).json == {"replays": [], "next": None}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet import defer
 
 from solisync.rules.replay_lists import VERIFIED_AMONG
-from solisync.storage.replays import RECENT
+from solisync.storage.recent_replays import RECENT
 from tests.harness.boards import check, verified
 from tests.harness.concurrency import gather
 from tests.harness.payloads import REPLAY_HEADER, replay

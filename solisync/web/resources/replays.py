@@ -12,22 +12,24 @@ from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
 from ...rules.guests import QUOTA_BYTES
-from ...rules.queries import PositionText, read_position
+from ...rules.queries import PageText, PositionText, read_position
 from ...rules.replay_lists import (
     Count,
     Listed,
     OwnReplays,
     PlayerReplays,
     Recent,
+    RecentReplays,
     Verified,
     own_page,
     player_page,
     recent_count,
+    recent_page,
     verified_only,
 )
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
-from ...storage import boards, own_replays, replays
+from ...storage import boards, own_replays, recent_replays, replays
 from ..route import Json, delete, get, post, put
 from ..schemas import EXAMPLE, RecordedGame
 from ..shared_cache import CoalescingCache
@@ -72,14 +74,18 @@ class Replays:
     @get(
         "/api/replays/recent",
         name="recent_replays",
-        summary="List the newest replays of all players",
-        query={"limit": Count, "verdict": Verified},
-        answer=list[Recent],
+        summary="List the newest replays of all players; with `before`, page by page",
+        query={"limit": Count, "verdict": Verified, "before": PageText},
+        answer=list[Recent] | RecentReplays,
     )
-    async def list_recent(self, *, limit: list[str], verdict: list[str]) -> Reply:
-        """Return the newest replays of all players, or the newest verified ones."""
+    async def list_recent(self, *, limit: list[str], verdict: list[str], before: list[str]) -> Reply:
+        """Return the newest replays of all players, or the newest verified ones; with `before`, a page of them."""
         count, verified = recent_count(limit), verified_only(verdict)
-        return Reply.of((await self.recent.get(verified))[:count])
+        if not before:
+            return Reply.of((await self.recent.get(verified))[:count])
+        position = None if before == [""] else read_position(before, "before")
+        page, end = await self.database.run(recent_replays.recent_page, verified, position)
+        return Reply.of(recent_page(page, count, end))
 
     @get(
         "/api/players/{username}/replays",

@@ -1,5 +1,5 @@
 // @ts-check
-/** /replays: the newest 50 verified games, or 50 of all verdicts, filtered by mode and draw mode. */
+/** /replays: the newest verified games, or those of all verdicts, filtered by mode and draw mode; and older ones below them. */
 
 import { read } from "./api.js";
 import { Refusal } from "./http.js";
@@ -10,6 +10,8 @@ const form = /** @type {HTMLFormElement} */ (byId("filters"));
 const list = byId("list");
 /** @type {any[]} */
 let replays = [];
+/** @type {string | null} the position of older replays */
+let next = null;
 /** @type {string} */
 let today;
 
@@ -20,28 +22,41 @@ function chosen() {
 }
 
 function table() {
+  byId("more-place").hidden = !next;
   const shown = chosen();
   if (shown.length) return replayTable(shown, today);
-  return h("p", { class: "quiet" }, replays.length ? "None of the newest games match these filters." : "No games have been uploaded yet.");
+  return h("p", { class: "quiet" }, replays.length || next ? "None of the newest games match these filters." : "No games have been uploaded yet.");
 }
 
-const load = () => fill(list, async () => {
-  for (;;) {
-    const wanted = form.check.value;
-    const [newest, { seed }] = await Promise.all([
-      read(`/api/replays/recent?limit=50${wanted ? "" : "&verdict=verified"}`), read("/api/daily-challenge"),
-    ]);
-    if (wanted !== form.check.value) continue; // the choice changed during the request
-    replays = newest;
-    today = String(seed);
-    return [table()];
-  }
-});
+/** Load the newest replays, or with a position the next page below them. @param {string} before */
+async function load(before) {
+  await fill(before ? byId("more-refused") : list, async () => {
+    for (;;) {
+      const wanted = form.check.value;
+      const [page, { seed }] = await Promise.all([
+        read(`/api/replays/recent?limit=50&before=${before}${wanted ? "" : "&verdict=verified"}`), read("/api/daily-challenge"),
+      ]);
+      if (wanted !== form.check.value) continue; // the choice changed during the request
+      const found = page.replays ?? page; // a node of 1.0.0 returns the newest alone
+      replays = before ? [...replays, ...found] : found;
+      next = page.next ?? null;
+      today = String(seed);
+      if (!before) return [table()];
+      list.replaceChildren(table());
+      return [];
+    }
+  });
+}
 
+byId("more").onclick = async () => {
+  const before = chosen().length;
+  await load(next ?? "");
+  say(counted(chosen().length - before, "older game"));
+};
 form.onchange = async ({ target }) => {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value).map(([name, value]) => [name, String(value)]));
   history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
-  if (target === form.check) await load();
+  if (target === form.check) await load("");
   else list.replaceChildren(table());
   say(counted(chosen().length, "game"));
 };
@@ -65,4 +80,4 @@ find.onsubmit = async (event) => {
     find.username.focus();
   }
 };
-await load();
+await load("");
