@@ -190,8 +190,8 @@ class Route:
         """The handler's arguments, except path variables, and their readers; `from_` is `from`, which is a keyword."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
         known |= {name: methodcaller("query", name) for name in self.query}
-        names = [(name, name.rstrip("_")) for name in signature(self.handler).parameters]
-        return tuple((name, known[parameter]) for name, parameter in names if parameter in known)
+        names = signature(self.handler).parameters
+        return tuple((name, known[name.rstrip("_")]) for name in names if name.rstrip("_") in known)
 
     @cached_property
     def is_page(self) -> bool:
@@ -267,9 +267,8 @@ get, post, put, delete = map(declaring, ("GET", "POST", "PUT", "DELETE"))
 def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
     """Yield the routes that the methods of a resource declare, in the order of the methods.
 
-    The method supplies what its declaration leaves out: the name, the summary (the first line of the docstring), the
-    body (the type of the parameter `body`) and the answer (the return type). The tag is the resource's. A fact may be a
-    function of the settings. The settings also have the limit for AUTH. If `only_if` is false, there is no route.
+    The method supplies what its declaration leaves out: name, summary (first line of the docstring), body (type of the
+    parameter `body`), answer (return type). A fact may be a function of the settings. No route if `only_if` is false.
     """
     for name, function in vars(type(resource)).items():
         if hasattr(function, "declared"):
