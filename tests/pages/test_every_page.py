@@ -70,7 +70,7 @@ def test_no_page_jumps(visit, site, figure, width):
     """The layout shift stays within the limit called good, on a slow line and a processor six times as slow."""
     shared = f"/replays/{Game(site).upload(game(0, undo=True))}"
     wrong = f"/replays/{Game(site, 'bob').upload(game(1, final_score=1))}"
-    for path in ("/", "/replays", "/daily", "/leaderboard", "/account", "/players/ann", shared, wrong):
+    for path in ("/", "/play", "/replays", "/daily", "/leaderboard", "/account", "/players/ann", shared, wrong):
         visitor = visit(width=width)
         visitor.context.add_init_script(SHIFTS)
         tools = visitor.context.new_cdp_session(visitor.page)

@@ -17,6 +17,8 @@ CARDS = """
     window.cards = performance.now();
   }).observe(document, { childList: true, subtree: true });
 """
+LARGEST = """() => new Promise(resolve => new PerformanceObserver(list => resolve(list.getEntries().at(-1).startTime))
+  .observe({ type: "largest-contentful-paint", buffered: true }))"""
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
@@ -87,7 +89,8 @@ def test_game_is_ready_within_a_second(visit, figure):
     visitor.page.goto("/play?deal=42&draw=one")
     until(visitor.page, "document.querySelector('#board li')")
     ready = visitor.page.evaluate("performance.now()")
-    figure(f"on a processor six times as slow: a game to play after {ready:.0f} ms")
+    largest = visitor.page.evaluate(LARGEST)
+    figure(f"on a processor six times as slow: a game to play after {ready:.0f} ms, largest paint {largest:.0f} ms")
     assert ready < 10_000  # ten times the target, for machines that are busy
 
 
