@@ -69,11 +69,14 @@ def check_page(answer, *, status=200):
 
 @pytest.mark.parametrize(("path", "name"), STATIC.items())
 async def test_page_has_title_description_and_script(server, path, name):
-    """Previews of links have the same title and description. The data of `/` and `/daily` has the day."""
+    """Previews of links have the same texts, and a picture. The data of `/` and `/daily` has the day."""
     answer = await server.ask("GET", path)
     page = check_page(answer)
     assert page.title == page.named["og:title"] != ""
     assert page.named["description"] == page.named["og:description"] != ""
+    picture = (await server.ask("GET", page.named["og:image"])).content
+    assert picture[16:24] == bytes.fromhex("000004b0 00000276")  # 1200 by 630 pixels
+    assert len(picture) < 30_000
     today = (await server.ask("GET", "/api/daily-challenge")).json["date"]
     assert msgspec.json.decode(page.data).get("date") == (today if name in ("home", "daily") else None)
     assert re.search(rf'src="/web/[0-9a-f]{{16}}/{name}\.js"', answer.content.decode())
