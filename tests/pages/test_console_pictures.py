@@ -14,6 +14,13 @@ HAPPENED = """
     SELECT created_at, id, event, '203.0.113.' || ascii(username), 1
     FROM users, unnest(ARRAY['register', 'opted in']) AS event ORDER BY created_at, event DESC
 """
+NUMBERS = """
+    INSERT INTO daily_numbers (day, name, count, counted_at)
+    SELECT (now() AT TIME ZONE 'UTC')::date - ago, name, CASE WHEN ago = 0 THEN most / 3 ELSE
+        round(most * (1 - ago / 60.0) * (0.8 + 0.2 * sin(ago * 0.9 + most)))::int END, now()
+    FROM generate_series(0, 29) AS ago, (VALUES ('registrations', 48), ('guests', 130), ('active', 900),
+        ('replays', 420), ('verified', 380), ('refuted', 6), ('suspensions', 1), ('deletions', 3)) AS made (name, most)
+"""
 NAMES = ("Ann", "Bob", "Carla", "Dimitri", "Eve", "Felix")
 
 
@@ -28,6 +35,7 @@ def test_pictures_of_the_console(chromium, running, site, tmp_path):
         player.seen_as(name)
         player.upload(game(number, undo=number > 3))
     run_sql(running.dsn, HAPPENED)
+    run_sql(running.dsn, NUMBERS)
     run_sql(running.dsn, "INSERT INTO admins (name) VALUES ('root')")
     ((eve,),) = run_sql(running.dsn, "SELECT id::text FROM users WHERE username = 'eve'")
     visitor = Visitor(chromium, running.console, reduced_motion="reduce")
