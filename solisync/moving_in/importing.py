@@ -1,7 +1,7 @@
 """The import of an original server's data, table by table (docs/moving-in.md)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from ..postgres.database import Database
 from ..postgres.transaction import Statements, Transaction
 from ..process.shielded import shielded
 from ..rules.shapes import MAX_BODY, NIL
+from ..storage import daily_numbers
 from . import players, records
 from . import rows as rules
 from .owners import Owners
@@ -72,6 +73,8 @@ class Import:
         await self._spend()
         await self._events()
         await self._compare_challenges()
+        if not self._dry:
+            await self._database.run(daily_numbers.count_again, date.min)
 
     async def _users(self) -> None:
         async for batch in self._batches("users"):

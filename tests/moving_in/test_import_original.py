@@ -18,6 +18,7 @@ from tests.harness import original_server as there
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SOLISYNC
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.original_server import ANN, BEN, CEM
 from tests.harness.payloads import IMAGES, NIL, U64
 from tests.harness.postgres import connect, lock_waiters, run_sql
@@ -213,6 +214,22 @@ async def test_imported_leaderboard_equals_the_original(server, bring):
     assert shown == [("Ben", 7200, 95), ("Ann", 7200, 95)]
     await client.opt_in("Cem")
     assert (await client.leaderboard())[0].best_score == 9000
+
+
+async def test_imported_players_count_on_the_days_of_their_registrations(server, bring, open_database, reactor):
+    """Housekeeping counts days again that it counted before the import."""
+    housekeeping = make_housekeeping(open_database(), reactor)
+    count = "SELECT sum(count)::int FROM daily_numbers WHERE name IN ('registrations', 'replays')"
+    await housekeeping.prune()
+    assert server.sql(count) == [(0,)]
+    await bring("--dry-run")
+    await housekeeping.prune()
+    assert server.sql(count) == [(0,)]
+    await bring()
+    server.sql("UPDATE users SET created_at = now() - interval '9 days'")
+    server.sql("UPDATE replays SET received_at = now() - interval '8 days'")
+    await housekeeping.prune()
+    assert server.sql(count) == [(5,)]
 
 
 async def test_second_import_does_nothing(server, bring, avatars):
