@@ -112,7 +112,7 @@ def test_progress_appears_on_the_start_and_account_pages(ann, visit, site):
         for fact in ("61 of 1,140", "690", "2:22", "Not won yet"):
             assert fact in facts
     assert ann.open("/").inner_text("h1") == "Welcome back, ann"
-    assert visit().open("/").locator("#standing").count() == 0
+    assert visit().open("/").is_hidden("#statistics")
 
 
 def test_display_name_form_works_in_the_account_and_on_the_leaderboard(ann):

@@ -1,24 +1,53 @@
 // @ts-check
-/** /: the remaining time for today's deal, the newest wins, and the progress of a signed-in player. */
+/** /: the game to continue, the player's statistics, the remaining time for today's deal, and the newest wins. */
 
 import { read } from "./api.js";
-import { username } from "./http.js";
-import { byId, fill, h, timeLeft } from "./page.js";
+import { gameKey, local, username } from "./http.js";
+import { byId, counted, fill, h, timeLeft } from "./page.js";
 import { replayTable } from "./replay_table.js";
 
 const day = JSON.parse(byId("data").textContent);
-const pitch = [...byId("pitch").childNodes];
+const hello = byId("hello").textContent;
 
-/** Show the progress of a signed-in player, or else the introduction. */
-async function show() {
+/** The stored game that /play opens: the player's own, or else the signed-out one. */
+function storedGame() {
+  const text = [username() ?? "", ""].map((player) => local?.getItem(gameKey(player))).find(Boolean);
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** Name the game to continue, unless it is finished or has no moves. @param {any} game */
+async function offer(game) {
+  const { journals } = await import("./journal.js");
+  const moves = (game?.moves?.length ?? 0) / 3 - (game?.undos?.length ?? 0);
+  const begun = moves > 0 && !(await journals()).known.includes(game.id);
+  byId("play").textContent = begun ? `Continue, ${counted(moves, "move")} in` : "Play";
+}
+
+/** Show statistics, and keep them current. */
+async function statistics() {
+  const { knows, standing } = await import("./standing.js");
+  const facts = () => standing(day.date);
+  await fill(byId("standing"), facts);
+  byId("statistics").hidden = !byId("standing").childNodes.length;
+  if (!username()) return;
+  const { follow, replace } = await import("./live.js");
+  follow(async () => replace(byId("standing"), await facts()), ({ event }) => event === "progress", { knows });
+}
+
+/** Greet the player, or introduce the game. Visitors who have never played here load nothing for it. */
+function show() {
   const name = username();
-  if (!name) return byId("pitch").replaceChildren(...pitch);
-  const facts = h("div", { id: "standing" });
-  byId("pitch").replaceChildren(h("h1", {}, `Welcome back, ${name}`), facts,
-    h("p", { class: "row" }, h("a", { class: "button main", href: "/account" }, "Your games"), h("a", { class: "button", href: "/replays" }, "Watch a game")));
-  await fill(facts, async () => (await import("./standing.js")).standing(day.date));
-  const [{ follow, replace }, { knows, standing }] = await Promise.all([import("./live.js"), import("./standing.js")]);
-  follow(async () => replace(facts, await standing(day.date)), ({ event }) => event === "progress", { knows });
+  const game = storedGame();
+  byId("hello").textContent = name ? `Welcome back, ${name}` : hello;
+  byId("about").hidden = Boolean(name);
+  byId("join").hidden = Boolean(name);
+  byId("statistics").hidden = true;
+  if (game) offer(game);
+  if (game || name) statistics();
 }
 
 let shown = username();
@@ -27,7 +56,7 @@ addEventListener("session", () => {
   shown = username();
   show();
 });
-if (shown) show();
+show();
 timeLeft(byId("left"), day.date);
 fill(byId("wins"), async () => {
   const wins = await read("/api/replays/recent?limit=5&verdict=verified");

@@ -4,7 +4,7 @@
 import { readOwn } from "./api.js";
 import { Refusal, username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
-import { byId, counted, countDown, h, say, sentence } from "./page.js";
+import { byId, counted, countDown, fill, h, say, sentence } from "./page.js";
 import * as win from "./win.js";
 
 /** @typedef {import("./game.js").Game} Game */
@@ -25,6 +25,7 @@ export async function entered(game, won) {
   const body = won ? game.upload(now.toISOString().slice(0, 10)) : null;
   await enter({ id, at: localTime(now), won, score: won ? score : 0, seconds, draw, undone: undoPlaces.length > 0, day }, body, game.player);
   await sent();
+  await statistics();
 }
 
 /** Send the journal if a player is signed in. */
@@ -144,9 +145,20 @@ async function showDay() {
   place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "No player on the boards has won it yet.";
 }
 
+/** Show the player's statistics if they are unfolded. */
+async function statistics() {
+  if (!byId("statistics").open) return;
+  await fill(byId("standing"), async () => {
+    const { standing } = await import("./standing.js");
+    const facts = await standing(new Date().toISOString().slice(0, 10));
+    return facts.length ? facts : [h("p", {}, "No finished games yet.")];
+  });
+}
+
 /** Show unsent games now and after each change. @param {Record<string, () => void>} actions `deal`, `again` */
 export function start(actions) {
   next = actions;
+  byId("statistics").ontoggle = statistics;
   for (const name of ["outbox", "session", "verdict", "journal"]) addEventListener(name, render); // "journal": of this tab or another
   render();
   if (username()) sent();

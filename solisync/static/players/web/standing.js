@@ -1,11 +1,12 @@
 // @ts-check
-/** The player's progress on the server, for / and /account. */
+/** The player's statistics and progress: of the account, or of the games that were played signed out in this browser. */
 
 import { ask } from "./api.js";
 import { username } from "./http.js";
-import { journals, take } from "./journal.js";
+import { GUEST, journalOf, journals, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
+import { statsOf } from "./progress.js";
 
 const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
 
@@ -17,13 +18,17 @@ export const knows = (other) => other === revision;
 
 /**
  * Pull the player's progress. The journal accepts the answer too, because it adds new games to the last answer. While a
- * push has no answer, return the last answer instead.
+ * push has no answer, or without a connection, return the last answer instead.
  */
 const pull = () => exclusively("solisync.outbox", async () => {
   const name = username() ?? "";
   const journal = (await journals()).of[name];
   if (journal?.sent && journal.base) return journal.base;
-  const answer = await ask("GET", "/api/sync/pull", { as: name });
+  const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
+    if (error.status === 0 && journal?.base) return null;
+    throw error;
+  });
+  if (!answer) return journal.base;
   revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
   const { merged } = await answer.json();
   if (journal?.base) await take(name, merged, journal);
@@ -36,21 +41,39 @@ export async function wonDays() {
   return [progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])];
 }
 
-/** The player's progress as facts. @param {string} today the date, in UTC */
-export async function standing(today) {
-  const { stats, progress, achievements } = await pull();
-  if (!stats.games_played) return [h("p", {}, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and your progress appears here.")];
-  const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
-  const unlocked = achievements.filter((/** @type {any} */ each) => each.unlocked).length;
-  const facts = /** @type {[string, string][]} */ ([
-    ["Games won", `${score(stats.games_won)} of ${score(stats.games_played)}`],
-    ["Best score", score(stats.best_single_score)],
-    ["Fastest win", stats.fastest_win_seconds < NEVER ? clock(stats.fastest_win_seconds) : "–"],
+/** @param {any} stats @returns {[string, string][]} */
+function gamesOf(stats) {
+  const { games_played: played, games_won: won, fastest_win_seconds: fastest } = stats;
+  return [
+    ["Games won", `${score(won)} of ${score(played)}`],
+    ["Share won", `${Math.round((100 * won) / played)} %`],
     ["Winning streak", `${score(stats.win_streak_current)}, best ${score(stats.win_streak_best)}`],
+    ["Best score", won ? score(stats.best_single_score) : "–"],
+    ["Fastest win", fastest < NEVER ? clock(fastest) : "–"],
+    ["Average win", won ? clock(stats.avg_time_seconds) : "–"],
+    ["Won drawing one", score(stats.draw_one_wins)],
+    ["Won drawing three", score(stats.draw_three_wins)],
+  ];
+}
+
+/** @param {any} answer @param {string} today @returns {[string, string][]} */
+function progressOf({ progress, achievements }, today) {
+  const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
+  return [
     ["Level", score(progress.level)],
-    ["Achievements", score(unlocked)],
+    ["Achievements", score(achievements.filter((/** @type {any} */ each) => each.unlocked).length)],
     ["Today’s deal", last === today || history.includes(today) ? "Won" : "Not won yet"],
     ["Daily streak", counted(progress.daily_challenge_streak, "day")],
-  ]);
+  ];
+}
+
+/** The player's statistics as facts; nothing if this browser has no signed-out games. @param {string} today the date, in UTC */
+export async function standing(today) {
+  const name = username();
+  const answer = name && await pull();
+  const stats = statsOf(answer, journalOf(await journals(), name ?? GUEST).games);
+  const none = h("p", {}, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and your progress appears here.");
+  if (!stats.games_played) return name ? [none] : [];
+  const facts = [...gamesOf(stats), ...(answer ? progressOf(answer, today) : [])];
   return [h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
 }
