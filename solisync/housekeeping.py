@@ -28,6 +28,7 @@ from .storage import (
     history,
     rate_limits,
     recovery,
+    replay_counts,
     restrictions,
     review,
     schema,
@@ -38,6 +39,7 @@ from .storage.acts import Actor
 
 EVERY_SECONDS = 60.0
 BATCH = 1_000
+COUNTED = 100  # players whose rows are locked while their replays are counted
 
 
 class Housekeeping:
@@ -76,6 +78,7 @@ class Housekeeping:
         self._limits = limits
         self._batch = batch
         self._after_guest = NIL  # the last guest of the page before
+        self._after_counted: str | None = NIL  # the last player whose replays are counted; None: all are
         self._now = now
         self._begun = now()
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
@@ -129,6 +132,7 @@ class Housekeeping:
             "daily numbers": self._count_days,
             "guests": self._prune_guests,
             "the newest backup": self._show_backup,
+            "counts of replays": self._count_replays,
             "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
         }
         if self._analytics_days is not None:
@@ -195,6 +199,14 @@ class Housekeeping:
                 count = partial(daily_numbers.count, name=name, now=self._now(), begun=self._begun)
                 if not await in_transaction(connection, count):
                     return
+
+    async def _count_replays(self) -> None:
+        """Count the replays of all players without a count, once after a start; triggers keep the counts afterwards."""
+        while self._after_counted is not None:
+            page = await self._database.run(replay_counts.page, self._after_counted, COUNTED)
+            if page.uncounted:
+                await self._database.transact(replay_counts.count, page.uncounted)
+            self._after_counted = page.last
 
     async def _prune_admins(self) -> None:
         await self._database.run(admins.prune)

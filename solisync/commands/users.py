@@ -32,6 +32,7 @@ COLUMNS = (
     Column("id", 36),
     Column("created_at", 19),
     Column("used_at", 19),
+    Column("replays", 7, right=True),
     Column("bytes", 10, right=True),
     Column("avatar", 6),
 )
@@ -41,7 +42,7 @@ MOST_SORTED = 1_000  # players in an order without an index, for which the datab
 async def show_list(task: Task) -> None:
     """List players in the wanted order, up to the given limit."""
     left, order = task.chosen.limit, task.chosen.order
-    chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME, "guests": task.chosen.guests}
+    chosen = {"prefix": task.chosen.name, "since": task.chosen.since or FIRST_TIME, "state": task.chosen.state}
     if order != "name" and (left or 0) > MOST_SORTED:
         raise FatalError(f"solisync: --order {order} lists at most {MOST_SORTED:,} players: reduce --limit to that")
     if left == 0:

@@ -11,7 +11,6 @@ from twisted.internet.task import deferLater
 from ..postgres.declared import many
 from ..postgres.statement import Query
 from ..postgres.transaction import Statements
-from ..rules.queries import ListPosition
 from ..rules.shapes import NIL
 from . import paging
 
@@ -32,12 +31,17 @@ class ListedPlayer:
     created_at: datetime
     avatar: str | None
     used_at: datetime | None
+    replays: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayer:
-    """A player, with the name on the leaderboard, and when a suspension or lock began."""
+    """A player, with the name on the leaderboard, and when a suspension or lock began.
+
+    `used_at` is the latest login or refresh of a live session; `bytes` is the space of the replays as the quota counts
+    it.
+    """
 
     username: str
     id: str
@@ -45,6 +49,10 @@ class FoundPlayer:
     display_name: str | None
     suspended_since: datetime | None
     locked_since: datetime | None
+    guest: bool
+    used_at: datetime | None
+    replays: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +69,11 @@ class _Page:
 # "~" sorts after every character of a username. A player who was never counted for the quota has no row in
 # replay_usage.
 _CHOSEN = """username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
-        AND (guest OR NOT $5::boolean)"""
+        AND CASE $5::text WHEN 'guests' THEN guest
+            WHEN 'suspended' THEN EXISTS (SELECT FROM suspensions WHERE user_id = users.id)
+            WHEN 'locked' THEN EXISTS (SELECT FROM profile_locks WHERE user_id = users.id) ELSE true END"""
 _USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
+_NUMBER = "(SELECT count(*)::int FROM replays WHERE user_id = users.id)"
 _COUNTED = "(SELECT coalesce(sum(replay_charge(size)), 0)::bigint FROM replays WHERE user_id = users.id)"
 
 # Reads sessions and sizes only for the players of one page.
@@ -71,6 +82,7 @@ LIST = Query(
     f"""
     SELECT id, username, created_at, avatar_extension AS avatar,
         (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
+        coalesce((SELECT replays FROM replay_usage WHERE user_id = users.id), {_NUMBER}) AS replays,
         coalesce((SELECT used_bytes FROM replay_usage WHERE user_id = users.id), {_COUNTED})
             + coalesce((SELECT octet_length(image) FROM avatars WHERE user_id = users.id), 0) AS bytes
     FROM users WHERE username > $1::text AND {_CHOSEN}
@@ -82,13 +94,13 @@ LIST = Query(
 
 
 def by_name(
-    statements: Statements, *, prefix: str, since: datetime, guests: bool = False, size: int = paging.PAGE
+    statements: Statements, *, prefix: str, since: datetime, state: str | None = None, size: int = paging.PAGE
 ) -> AsyncIterator[list[ListedPlayer]]:
     """The players who registered at `since` or later with names that begin with `prefix`, by name, `size` to a page."""
 
     async def read(after: ListedPlayer | None) -> list[ListedPlayer]:
         name = after.username if after else ""
-        return await statements.many(LIST, name, prefix, since, size, guests)
+        return await statements.many(LIST, name, prefix, since, size, state)
 
     return paging.pages(read, size)
 
@@ -96,8 +108,9 @@ def by_name(
 # Reads each table once, without images and bodies, and keeps no more rows than the limit.
 @many(
     f"""
-    SELECT id, username, created_at, avatar, used_at, bytes FROM (
+    SELECT id, username, created_at, avatar, used_at, replays, bytes FROM (
         SELECT users.id, username, created_at, avatar_extension AS avatar, sessions.used_at,
+            coalesce(replays, {_NUMBER}) AS replays,
             coalesce(used_bytes, {_COUNTED}) + coalesce(octet_length(image), 0) AS bytes
         FROM users
         LEFT JOIN (
@@ -108,24 +121,31 @@ def by_name(
         WHERE {_CHOSEN}
     ) AS listed
     ORDER BY CASE $1::text WHEN 'registered' THEN created_at WHEN 'used' THEN used_at END DESC NULLS LAST,
-        CASE $1::text WHEN 'bytes' THEN bytes END DESC NULLS LAST, username
+        CASE $1::text WHEN 'bytes' THEN bytes WHEN 'replays' THEN replays END DESC NULLS LAST, username
     LIMIT $4::int
     """,  # noqa: S608
     prepared=False,
     row=ListedPlayer,
 )
-async def by(order: str, *, prefix: str, since: datetime, most: int, guests: bool = False) -> list[ListedPlayer]:
-    """The first of the same players by "registered" (newest first), "used" (last first) or "bytes" (most first)."""
+async def by(order: str, *, prefix: str, since: datetime, most: int, state: str | None = None) -> list[ListedPlayer]:
+    """The first of the same players by "registered" (newest first), "used" (last first), "replays" or "bytes"."""
 
 
-_FOUND = """
-    SELECT username, users.id, created_at, display_name, suspensions.since AS suspended_since,
-        profile_locks.since AS locked_since
+FOUND_COLUMNS = f"""
+    username, users.id, created_at, display_name, suspensions.since AS suspended_since,
+    profile_locks.since AS locked_since, guest IS TRUE AS guest,
+    (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
+    coalesce(replays, {_NUMBER}) AS replays,
+    coalesce(used_bytes, {_COUNTED}) AS bytes
+"""  # noqa: S608
+FOUND = """
     FROM found JOIN users ON users.id = found.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     LEFT JOIN suspensions ON suspensions.user_id = users.id
     LEFT JOIN profile_locks ON profile_locks.user_id = users.id
+    LEFT JOIN replay_usage ON replay_usage.user_id = users.id
 """
+_FOUND = f"SELECT {FOUND_COLUMNS} {FOUND}"
 
 # Reads in the order of the index of usernames, which has every column but the ids.
 USERNAMES = Query(
@@ -220,27 +240,3 @@ async def by_part(
             return found, page.last
         await deferLater(reactor, PAUSE * (now - began))
         last = page.last
-
-
-RESTRICTED = Query(
-    "admin_restricted",
-    f"""
-    WITH found AS (
-        SELECT id, restricted.since FROM (
-            SELECT user_id AS id, since FROM suspensions WHERE $1::text = 'suspended'
-            UNION ALL SELECT user_id, since FROM profile_locks WHERE $1::text = 'locked'
-        ) AS restricted
-        WHERE (since, id) < ($2::timestamptz, $3::uuid) ORDER BY since DESC, id DESC LIMIT $4::int
-    )
-    {_FOUND} ORDER BY found.since DESC, users.id DESC
-    """,  # noqa: S608
-    prepared=False,
-    row=FoundPlayer,
-)
-
-
-async def restricted(
-    statements: Statements, state: str, *, most: int, before: ListPosition | None = None
-) -> list[FoundPlayer]:
-    """Up to `most` players who have been "suspended" or "locked" since a time before `before`, latest first."""
-    return await statements.many(RESTRICTED, state, *(before or paging.END), most)

@@ -110,7 +110,7 @@ async def test_list_is_narrowed_by_name_and_limit(administrate, fill, words, exp
 async def test_list_is_a_table_with_headings(administrate, fill):
     fill("ann", "x" * 32)
     lines = (await administrate("users", "list")).lines
-    assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "USED", "AT", "BYTES", "AVATAR"]
+    assert lines[0].split() == ["USERNAME", "ID", "CREATED", "AT", "USED", "AT", "REPLAYS", "BYTES", "AVATAR"]
     assert all(line.index("-", 60) and line.endswith("0 B  -") for line in lines[1:])
     assert len({len(line) for line in lines[1:]}) == 1
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import pytest_twisted
 
-from solisync.storage import history, listed_replays
+from solisync.storage import history, listed_replays, player_lists
 from solisync.web.console import players
 
 HAPPENED = """
@@ -18,6 +18,10 @@ FILLED = """
     INSERT INTO users (id, username, password_hash, created_at, avatar_extension)
     SELECT gen_random_uuid(), CASE n % 2 WHEN 0 THEN 'p' ELSE 'P' END || n, 'x', now(), 'png'
     FROM generate_series(10, 16) AS n;
+    UPDATE users SET guest = true;
+    INSERT INTO refresh_tokens (jti, user_id, expires_at)
+    SELECT gen_random_uuid(), id, now() + n * interval '1 h' FROM users, generate_series(1, 2) AS n
+    WHERE username IN ('P11', 'p12', 'P13');
     INSERT INTO leaderboard (user_id, display_name, visible, recorded_at)
     SELECT id, 'Queen ' || username, true, now() FROM users;
     INSERT INTO replays (id, user_id, received_at, body, size, mode, draw_mode, time_seconds, final_score, recorded_at)
@@ -47,7 +51,11 @@ LISTS = [
     ("/players?q=1&where=part", "players", "after"),
     ("/players?q=queen&where=display_name", "players", "after"),
     ("/players?q=203.0.113.7&where=address", "visitors", "after"),
-    ("/players?state=suspended", "players", "after"),
+    ("/players?", "players", "after"),
+    ("/players?sort=last_used", "players", "after"),
+    ("/players?sort=replays", "players", "after"),
+    ("/players?sort=bytes&state=guests", "players", "after"),
+    ("/players?sort=last_used&state=suspended", "players", "after"),
     ("/players?state=locked", "players", "after"),
     ("/players/{id}/replays?", "replays", "before"),
     ("/players/{id}/replays?verdict=pending", "replays", "before"),
@@ -78,6 +86,62 @@ async def test_pages_add_up_to_the_list(console, player, path, name, cursor):
     assert rows == whole[name]
     for query in ("limit=0", "limit=101", "limit=x", "limit=1&limit=2", f"{cursor}=%00", f"{cursor}=1&{cursor}=1"):
         assert (await console.ask("GET", f"{path}&{query}")).status == 400, query
+
+
+async def test_players_are_sorted(console, server, player):
+    """The greatest value comes first, players without one last; `state` keeps the order, and q excludes both."""
+    server.sql(
+        "UPDATE users SET created_at = created_at + n * interval '1 s' FROM (SELECT id AS who, row_number() OVER"
+        " (ORDER BY username) AS n FROM users) AS numbered WHERE id = who"
+    )
+    server.sql("INSERT INTO replay_usage (user_id, used_bytes, replays) SELECT user_id, 9000, 7 FROM replays LIMIT 1")
+    server.sql("DELETE FROM suspensions WHERE user_id = (SELECT id FROM users WHERE username = 'P13')")
+    keys = {
+        "newest": lambda each: each["created_at"],
+        "last_used": lambda each: each["used_at"] or "",
+        "replays": lambda each: each["replays"],
+        "bytes": lambda each: each["bytes"],
+    }
+    for order, key in keys.items():
+        for state, count in (("", 7), ("&state=suspended", 6), ("&state=guests", 7)):
+            found = (await console.get(f"/players?sort={order}{state}"))["players"]
+            values = [key(each) for each in found]
+            assert (values, len(values)) == (sorted(values, reverse=True), count), (order, state)
+            assert len(set(values)) > 1
+    assert (await console.get("/players"))["players"] == (await console.get("/players?sort=newest"))["players"]
+    for query in ("q=p&sort=bytes", "q=p&state=locked", "sort=fun", "after=1", "after=-1.x", "after=-2." + player):
+        assert (await console.ask("GET", f"/players?{query}")).status == 400, query
+
+
+@pytest.mark.parametrize("order", ["newest", "last_used", "replays", "bytes"])
+async def test_list_of_many_in_one_state_continues_on_the_next_page(console, server, player, monkeypatch, order):
+    """If too many players are in a state to sort, a page looks at a bounded number of players; each is found once."""
+    server.sql("INSERT INTO replay_usage (user_id, used_bytes, replays) SELECT user_id, 9000, 7 FROM replays LIMIT 1")
+    server.sql(
+        "DELETE FROM suspensions WHERE user_id IN (SELECT id FROM users WHERE username IN ('p10', 'P13', 'p14'))"
+    )
+
+    async def many(statements, state):
+        return False
+
+    monkeypatch.setattr(player_lists, "few", many)
+    for name, value in [*vars(player_lists).items()]:
+        for key, query in value.items() if isinstance(value, dict) else ((name, value),):
+            query = getattr(query, "statement", query)
+            if not hasattr(query, "sql"):
+                continue
+            sql = query.sql.replace("LIMIT 10000", "LIMIT 3").replace("OFFSET 9999", "OFFSET 2")
+            if isinstance(value, dict):
+                monkeypatch.setitem(value, key, replace(query, sql=sql))
+            elif sql != query.sql and query is not value:
+                monkeypatch.setattr(value, "statement", replace(query, sql=sql))
+    found, place, pages = [], "", 0
+    while place is not None:
+        page = await console.get(f"/players?sort={order}&state=suspended&limit=2{place and '&after=' + place}")
+        found += [each["username"] for each in page["players"]]
+        place, pages = page["next"], pages + 1
+    assert sorted(found) == ["P11", "P15", "p12", "p16"]
+    assert pages > 2
 
 
 async def test_history_pages_keep_events_whose_times_are_out_of_order(console, server, player):

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from solisync.storage.own_replays import DELETE
 from solisync.storage.replays import ROOM
 from tests.harness.concurrency import at_once, gather
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, truncate
 from tests.harness.service import start
@@ -168,3 +169,24 @@ async def test_recorded_use_is_right_after_simultaneous_changes(small, no_deadlo
     known, due = used(small)
     assert known == due
     assert len(known) == 3
+
+
+async def test_replays_of_players_without_a_count_are_counted(server, reactor):
+    """Housekeeping counts what older nodes stored, once after a start. Triggers keep the number with each change."""
+    ann, bob = [await server.player(name) for name in ("ann", "bob")]
+    for client, number in ((ann, 3), (bob, 1)):
+        ids = [await client.upload_replay(replay()) for _ in range(number)]
+    counts = "SELECT username, replays FROM replay_usage JOIN users ON users.id = user_id ORDER BY 1"
+    assert server.sql(counts) == [("ann", 3), ("bob", 1)]
+    server.sql(f"UPDATE replay_usage SET replays = NULL; DELETE FROM replay_usage WHERE used_bytes > {CHARGE}")
+    rounds = make_housekeeping(server.service.parts.database, reactor)
+    await rounds.prune()
+    assert server.sql(counts) == [("ann", 3), ("bob", 1)]
+    used = server.sql("SELECT sum(used_bytes) FROM replay_usage")
+    assert used == server.sql("SELECT sum(replay_charge(size)) FROM replays")
+    server.sql("UPDATE replay_usage SET replays = NULL")
+    await rounds.prune()
+    assert server.sql(counts) == [("ann", None), ("bob", None)]
+    await ann.upload_replay(replay())
+    await bob.delete_replay(ids[0])
+    assert server.sql(counts) == [("ann", 4), ("bob", 0)]

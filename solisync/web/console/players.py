@@ -1,9 +1,10 @@
 """Routes that show players to admins (docs/console.md "The interface")."""
 
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from msgspec import Meta
 from twisted.internet.base import ReactorBase
@@ -21,8 +22,9 @@ from ...rules.export import filename
 from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
 from ...settings.settings import ServingSettings
-from ...storage import accounts, acts, avatars, export, history, players, sessions
+from ...storage import accounts, acts, avatars, export, history, player_lists, players, sessions
 from ...storage.acts import Actor
+from ...storage.player_lists import START, Order, PlayerPlace, State
 from ...storage.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
@@ -31,7 +33,6 @@ from .route import NO_PLAYER, OLDER, ExpensiveQueries, Place, Size, cut, get, on
 from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 
 Where = Literal["name", "part", "display_name", "address"]
-State = Literal["suspended", "locked"]
 
 PART_SECONDS = 2.0  # limit of a search for a part of a name, which then returns what it has found
 
@@ -50,38 +51,44 @@ class PlayerViews:
     @get(
         "/players",
         name="find_players",
-        summary="Find players by name, id, address or state",
+        summary="List players, or find them by name, id or address",
         query={
             "q": Annotated[str, Meta(max_length=100, description="the text to search for")],
             "where": Where,
+            "sort": Order,
             "state": State,
             "after": Place,
             "limit": Size,
         },
     )
     async def find(
-        self, q: list[str], where: list[str], state: list[str], after: list[str], limit: list[str]
+        self, q: list[str], where: list[str], sort: list[str], state: list[str], after: list[str], limit: list[str]
     ) -> FoundPlayers:
-        """Find players by id, beginning or part of a name, address, or state (suspended or locked)."""
-        text, kept_out = one_text(q, "q"), choice(state, "state", get_args(State))
-        size = page_size(limit)
-        if kept_out is not None:
-            place = read_position(after, "after")
-            restricted = await self.database.run(players.restricted, kept_out, most=size + 1, before=place)
-            since = attrgetter(f"{kept_out}_since")
-            return FoundPlayers(*cut(restricted, size, lambda each: ListPosition(since(each), each.id).text))
-        match choice(where, "where", get_args(Where)):
+        """List players in an order, newest first by default, or find them by id, name or address."""
+        text, size = one_text(q, "q"), page_size(limit)
+        order, kept = choice(sort, "sort", get_args(Order)), choice(state, "state", get_args(State))
+        place = choice(where, "where", get_args(Where))
+        if order or kept or (not text and place != "address"):
+            if text:
+                raise BadRequest("bad_query", "sort and state can't be combined with q")
+            return await self._list(cast(Order, order or "newest"), cast(State | None, kept), after, size)
+        match place:
             case "address":
                 return await self._find_visitors(text, read_position(after, "after"), size)
-            case "part" if text:
+            case "part":
                 return await self._find_part(text, False, one_text(after, "after"), size)
-            case "display_name" if text:
+            case "display_name":
                 return await self._find_part(text, True, user(after, "after"), size)
         name = one_text(after, "after")
         user_id = canonical_uuid(text)
         by_id = await self.database.run(players.by_ids, [user_id]) if user_id else []
         found = by_id or await self.database.run(players.by_beginning, text, most=size + 1, after=name)
         return FoundPlayers(*cut(found, size, attrgetter("username")))
+
+    async def _list(self, order: Order, state: State | None, after: list[str], size: int) -> FoundPlayers:
+        place = _read_place(after)
+        found, following = await self.database.run(player_lists.page, order, state, most=size, after=place)
+        return FoundPlayers(found, None if following is None else str(following))
 
     async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
         address = parse_address(text)
@@ -176,6 +183,16 @@ class PlayerViews:
         pieces = _nothing() if head_only else export_document(self.database.run, start)
         disposition = f'attachment; filename="{filename(start.account.username)}"'
         return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
+
+
+def _read_place(after: list[str]) -> PlayerPlace:
+    """Return the place after which a page begins; raises BadRequest."""
+    if not after:
+        return START
+    parts = re.fullmatch(r"(-1|\d{1,18})\.(.{36})", after[0], re.ASCII) if len(after) == 1 else None
+    if parts is None or not is_id(parts[2]):
+        raise BadRequest("bad_query", "after must be what an earlier page gave as next")
+    return PlayerPlace(int(parts[1]), parts[2])
 
 
 def _known(user_id: str) -> str:

@@ -21,7 +21,7 @@ from .route import Next
 
 
 class FoundPlayers(Struct, frozen=True):
-    """A page of players, by name, or by the beginning of a suspension or lock, newest first.
+    """A page of players, in the requested order; those that a search found are by name.
 
     A search by address returns `visitors`: players with events from that address, newest first.
     """
