@@ -17,6 +17,7 @@ from .world import Result
 
 FILE = Path(__file__).with_name("scenarios.json")
 WIDTH = 4  # scenarios at the same time
+PROGRESS = 100  # scenarios between two lines about the progress
 
 
 def is_killing(part: Any) -> bool:
@@ -43,6 +44,8 @@ async def play(scenarios: list[dict[str, Any]], program: list[str], *, trace: bo
                 results.append(result)
                 if show or result.wrong:
                     print(line_of(result), flush=True)
+                if len(results) % PROGRESS == 0:
+                    print(f"{len(results)} of {len(scenarios)}", file=sys.stderr)
 
         async def on_stage(waiting: list[dict[str, Any]], width: int) -> None:
             if waiting:

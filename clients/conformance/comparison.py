@@ -8,10 +8,10 @@ from collections import Counter
 from typing import Any
 
 from .device import Broken, Device
+from .messages import BEGINNINGS
 from .truth import COUNTED, Truth, differences, stored_replays, stored_totals
 from .world import World
 
-BEGINNINGS = ("register", "login", "guest")  # requests that begin a session
 EXPORT_SECONDS = 60
 
 
@@ -68,7 +68,7 @@ class Comparison:
         """A login without an answer may leave a session that no device has."""
         forwarded = (device.proxy.forwarded for device in self._world.devices.values())
         unanswered = sum(each[route] for each in forwarded for route in BEGINNINGS) - self._world.begun.total()
-        expected = len(devices) + self._extra_sessions
+        expected = len({device.store for device in devices}) + self._extra_sessions
         if not expected <= stored <= expected + unanswered:
             self._note(f"{account}: {stored} sessions instead of {expected}")
 
@@ -101,7 +101,7 @@ class Comparison:
         """Return all that the service has stored about the player of a device, with that device's access token."""
         await device.do("me")
         url = f"http://127.0.0.1:{self._world.stage.port}/api/me/export"
-        request = urllib.request.Request(url, headers={"Authorization": device.proxy.tokens[-1]})
+        request = urllib.request.Request(url, headers={"Authorization": device.proxy.authorization})
         return await asyncio.to_thread(_read, request)
 
 

@@ -82,6 +82,7 @@ class Driver:
         try:
             answer = await asyncio.wait_for(future, ANSWER_SECONDS)
         except TimeoutError:
+            self.signal(signal.SIGKILL)
             raise Broken(f"{command['do']} has no answer after {ANSWER_SECONDS:.0f} seconds") from None
         if isinstance(answer.get("ok"), dict):
             return dict(answer["ok"])
@@ -117,6 +118,7 @@ class Drivers:
         self._program = program
         self._trace = trace
         self._free: list[Driver] = []
+        self._all: list[Driver] = []
 
     async def take(self) -> Driver:
         """Return a driver that isn't in use."""
@@ -124,6 +126,7 @@ class Drivers:
             if (driver := self._free.pop()).runs:
                 return driver
         driver = Driver(self._program, self._trace)
+        self._all.append(driver)
         await driver.start()
         return driver
 
@@ -132,8 +135,8 @@ class Drivers:
         self._free.append(driver)
 
     async def end(self) -> None:
-        """Kill the kept drivers."""
-        for driver in self._free:
+        """Kill all drivers."""
+        for driver in self._all:
             await driver.kill()
 
 
@@ -146,15 +149,15 @@ class Device:
         self.account: str | None = None
         self.can: list[str] = []
         self.clock = 0.0
+        self.store = store
         self._url = url
-        self._store = store
         self._drivers = drivers
         self._driver: Driver | None = None
+        self._starting = asyncio.Lock()
 
     async def do(self, command: str, **fields: Any) -> dict[str, Any]:
         """Send a command. After a kill, start the driver again and raise Failed with the code `killed`."""
-        if self._driver is None or not self._driver.runs:
-            await self.start()
+        await self.start()
         assert self._driver is not None
         try:
             return await self._driver.send({"do": command, **fields})
@@ -167,15 +170,15 @@ class Device:
             raise
 
     async def start(self) -> dict[str, Any]:
-        """Start the driver, and open the store."""
-        if self._driver is not None and self._driver.runs:
-            return {}
-        self._driver = await self._drivers.take()
-        opened = await self._driver.send(
-            {"do": "open", "url": self._url, "store": str(self._store), "clock": self.clock}
-        )
-        self.can = opened.get("can", [])
-        return opened
+        """Start the driver and open the store, unless the driver runs."""
+        async with self._starting:
+            if self._driver is not None and self._driver.runs:
+                return {}
+            driver = await self._drivers.take()
+            command = {"do": "open", "url": self._url, "store": str(self.store), "clock": self.clock}
+            opened = await driver.send(command)
+            self._driver, self.can = driver, opened.get("can", [])
+            return opened
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the driver."""

@@ -8,49 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-ROUTES = {
-    "register": "POST /api/auth/register",
-    "login": "POST /api/auth/login",
-    "guest": "POST /api/auth/guest",
-    "refresh": "POST /api/auth/refresh",
-    "logout": "POST /api/auth/logout",
-    "claim": "POST /api/me/claim",
-    "join": "POST /api/me/join",
-    "me": "GET /api/me",
-    "pull": "GET /api/sync/pull",
-    "push": "POST /api/sync/push",
-    "upload": "POST /api/replays",
-    "events": "GET /api/events",
-}
+from .messages import BEGINNINGS, ISSUING, Request, issued_token, read_request
+
 LIMIT = 4 * 1_048_576  # of a line of the head, which is longer than any head
 PIECE = 65_536
 
 
 class Lost(Exception):
     """The connection to the device has to be closed without a whole answer."""
-
-
-@dataclass
-class Request:
-    """A request of the device."""
-
-    line: str
-    headers: dict[str, str]  # names in lower case
-    body: bytes
-
-    @property
-    def route(self) -> str:
-        """The name of the route in ROUTES, or the method and the path."""
-        method, target, _ = self.line.split(" ")
-        asked = f"{method} {target.partition('?')[0]}"
-        return next((name for name, route in ROUTES.items() if route == asked), asked)
-
-    def encode(self) -> bytes:
-        """The bytes to forward; the service closes the connection after its answer."""
-        kept = {name: text for name, text in self.headers.items() if name not in ("connection", "transfer-encoding")}
-        kept |= {"connection": "close", "content-length": str(len(self.body))}
-        lines = [self.line, *(f"{name}: {text}" for name, text in kept.items())]
-        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self.body
 
 
 @dataclass
@@ -82,7 +47,8 @@ class Proxy:
         self.faults: list[Fault] = []
         self.caused = 0  # how often a fault has met a request
         self.forwarded: Counter[str] = Counter()
-        self.tokens: list[str] = []  # the access tokens of the device, as headers, newest last
+        self.authorization = ""  # the latest such header of the device
+        self._issued: list[str] = []  # the access tokens of the device's session, newest last
         self.kills: dict[str, Callable[[], Awaitable[None]]] = {}  # kills a device, the service or the database
         self._service = service
         self._address = address
@@ -137,9 +103,7 @@ class Proxy:
             self._answering.discard(task)
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
-        token = request.headers.get("authorization")
-        if token is not None and token not in self.tokens:
-            self.tokens.append(token)
+        self.authorization = request.headers.get("authorization", self.authorization)
         request.headers["x-forwarded-for"] = self._address
         for fault in [*self.faults]:
             if fault.meets(request):
@@ -154,14 +118,23 @@ class Proxy:
         """Send a request to the service, and pass on the pieces of the answer."""
         upstream, to_service = await asyncio.open_connection("127.0.0.1", self._service())
         self.forwarded[request.route] += 1
+        answer = b""
         try:
             to_service.write(request.encode())
             while piece := await upstream.read(PIECE):
+                if request.route in ISSUING:
+                    answer += piece
+                    self._note_token(request.route, answer)
                 write(piece)
                 if drain is not None:
                     await drain()
         finally:
             to_service.close()
+
+    def _note_token(self, route: str, answer: bytes) -> None:
+        token = issued_token(answer)
+        if token is not None and token not in self._issued:
+            self._issued = [token] if route in BEGINNINGS else [*self._issued, token]
 
     # The faults. Each returns whether the request has been answered.
 
@@ -231,8 +204,8 @@ class Proxy:
 
     async def old_token(self, request: Request, writer: asyncio.StreamWriter) -> bool:
         """The request has the access token from before the last refresh."""
-        if "authorization" in request.headers:
-            request.headers["authorization"] = self.tokens[-2:][0]
+        if self._issued:
+            request.headers["authorization"] = f"Bearer {self._issued[-2:][0]}"
         return False
 
     async def answer(
@@ -275,18 +248,3 @@ class Proxy:
             await self.forward(request, lambda piece: None)
         await self.kills[what]()
         raise Lost
-
-
-async def read_request(reader: asyncio.StreamReader) -> Request:
-    """Read a request with a body of known length or in chunks."""
-    line, *fields = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
-    headers = {name.lower(): text.strip() for name, _, text in (each.partition(":") for each in fields)}
-    body = b""
-    if "chunked" in headers.get("transfer-encoding", ""):
-        while size := int(await reader.readline(), 16):
-            body += await reader.readexactly(size)
-            await reader.readline()
-        await reader.readline()
-    else:
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Request(line, headers, body)

@@ -70,11 +70,11 @@ class World:
         """Return the devices that are signed in to an account."""
         return [device for device in self.devices.values() if device.account == account]
 
-    async def device(self, name: str) -> Device:
-        """Return the device of this name, which is added if there is none."""
+    async def device(self, name: str, store_of: str | None = None) -> Device:
+        """Return the device of this name. A new one gets its own store, or shares that of another device."""
         if name not in self.devices:
-            store = self._place / f"{self._number:x}-{name}"
-            store.mkdir()
+            store = self._place / f"{self._number:x}-{store_of or name}"
+            store.mkdir(exist_ok=True)
             address = self._number * 8 + len(self.devices)
             parts = (10, address >> 16 & 255, address >> 8 & 255, address & 255)
             proxy = Proxy(lambda: self.stage.port, ".".join(map(str, parts)))
