@@ -1,7 +1,7 @@
 """What the console shows: docs/console.md "The interface"."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -195,6 +195,20 @@ async def test_service_page_shows_queues_rows_and_admins(console, server, ann):
     assert shown["queues"]["literal"] == 0
     assert shown["up_seconds"] >= 0
     assert [admin["name"] for admin in (await console.get("/admins"))["admins"]] == ["root"]
+
+
+async def test_numbers_route_equals_the_command(console, server, administrate, ann):
+    """Days come oldest first, with today, and null for what was not counted."""
+    today = datetime.now(UTC).date()
+    server.sql("INSERT INTO daily_numbers VALUES (%s, 'replays', 7, now())", (today - timedelta(days=1),))
+    shown = (await console.get("/numbers?days=3"))["days"]
+    assert shown == (await administrate("status", "--days", 3, "--json")).records
+    assert [day["day"] for day in shown] == [str(today - timedelta(days=ago)) for ago in (2, 1, 0)]
+    assert [day["replays"] for day in shown] == [None, 7, None]
+    assert len((await console.get("/numbers"))["days"]) == 30
+    assert len((await console.get("/numbers?days=400"))["days"]) == 400
+    for query in ("days=0", "days=401", "days=-1", "days=x", "days=", "days=1&days=1"):
+        assert (await console.ask("GET", f"/numbers?{query}")).status == 400, query
 
 
 async def test_acts_are_read_page_by_page(console, server, ann):
