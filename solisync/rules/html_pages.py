@@ -3,13 +3,14 @@
 Everything here is plain text. Code that puts it into HTML must escape it.
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Raw, Struct, structs
 
 from ..klondike import Status
-from .challenge import DailyChallenge
+from .challenge import DailyChallenge, daily_challenge
 from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .replays import VerdictAnswer, shown_moment
 from .shapes import Time
@@ -73,12 +74,13 @@ class Goal(Struct, frozen=True):
     max_time_secs: int | None
 
 
-class DayData(Struct, frozen=True):
-    """The data of a day's page; the deal is the seed as text."""
+class DayData(Struct, frozen=True, omit_defaults=True):
+    """The data of a day's page; deals are seeds as text. The page of a day has the deals of a week of days too."""
 
     date: date
     deal: str
     goal: Goal
+    week: dict[str, str] = {}
 
 
 class DayBoard(NamedTuple):
@@ -146,10 +148,17 @@ def claim(verdict: VerdictAnswer) -> str:
     return "claims" if verdict.status == Status.REFUTED else "won with"
 
 
-def day_data(challenge: DailyChallenge) -> DayData:
-    """The data of a day's page."""
+def day_data(challenge: DailyChallenge, week: Iterable[date] = ()) -> DayData:
+    """The data of a page with a day's deal."""
     goal = Goal(challenge.description, challenge.target_score, challenge.max_time_secs)
-    return DayData(challenge.date, str(challenge.seed), goal)
+    deals = {str(day): str(daily_challenge(day).seed) for day in week}
+    return DayData(challenge.date, str(challenge.seed), goal, deals)
+
+
+def week_around(day: date, today: date) -> Iterator[date]:
+    """Yield the seven days to the third one after `day`, or to today if that is earlier."""
+    last = max(day.toordinal(), min(day.toordinal() + 3, today.toordinal()))
+    return map(date.fromordinal, range(max(1, last - 6), last + 1))
 
 
 def day_head(day: DayData) -> PageMeta:

@@ -25,6 +25,7 @@ SETTLED = (
     "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent))()"
 )
 DAY = {"date": "2026-11-22", "description": "", "target_score": None, "max_time_secs": 480}
+DAY_2027 = {"date": "2027-01-02", "description": "", "target_score": None, "max_time_secs": None}
 
 
 def progress(site, name="ann"):
@@ -381,17 +382,21 @@ ROWS = [
     ([win(day=DAY, seconds=480)], {"daily_challenge_last_completed": "2026-11-21", "daily_challenge_streak": 3},
      {"daily_challenge_streak": 4, "daily_challenge_longest_streak": 4, "daily_challenge_last_completed": "2026-11-22",
       "daily_challenge_history": ["2026-11-22"], "total_xp": 150}),
-    ([win(day=DAY, seconds=481)], {"daily_challenge_streak": 3}, {"daily_challenge_streak": 3, "total_xp": 50}),
+    ([win(day=DAY, seconds=481)], {"daily_challenge_last_completed": "2026-11-21", "daily_challenge_streak": 3},
+     {"daily_challenge_streak": 4, "daily_challenge_history": ["2026-11-22"], "total_xp": 50}),
+    ([win(day=DAY, at="2026-11-23T13:59:59.999+02:00")], {}, {"daily_challenge_streak": 1, "total_xp": 150}),
+    ([win(day=DAY, at="2026-11-23T14:00:00.000+02:00")], {"daily_challenge_streak": 3},
+     {"daily_challenge_streak": 3, "daily_challenge_history": [], "total_xp": 50}),
     ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-20", "daily_challenge_streak": 3},
      {"daily_challenge_streak": 1}),
     ([win(day=DAY), win(day=DAY)], {}, {"daily_challenge_streak": 1, "total_xp": 200}),
     ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-23", "daily_challenge_streak": 3},
      {"daily_challenge_streak": 3, "daily_challenge_last_completed": "2026-11-23",
       "daily_challenge_history": ["2026-11-22"], "total_xp": 50}),
-    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=194)], {},
-     {"daily_challenge_streak": 1}),
-    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=195)], {},
-     {"daily_challenge_streak": 0}),
+    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=194)], {}, {"total_xp": 225}),
+    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=195)], {}, {"total_xp": 125}),
+    ([win(day={**DAY_2027, "target_score": 400}, score=400, at="2027-01-03T01:00:00.000Z")], {}, {"total_xp": 150}),
+    ([win(day={**DAY_2027, "target_score": 405}, score=400, at="2027-01-03T01:00:00.000Z")], {}, {"total_xp": 50}),
     ([{**loss(), "day": DAY}], {}, {"daily_challenge_streak": 0}),
     # the goals of the week, which the local date decides
     ([win(seconds=299)], {}, {"weekly_goal_week_iso": "2026-W47", "total_xp": 125,

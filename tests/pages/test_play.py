@@ -508,7 +508,9 @@ def test_board_and_controls_fit_into_the_window(visit, width, height, card):
 GOALS = {  # a goal, what it shows during a game of 200 seconds with 20 points, and what after its win with 430 points
     "time": ({"max_time_secs": 480}, "4:40 left", "goal met"),
     "missed": ({"max_time_secs": 180}, "missed, a win still counts", "missed, still counts as a win"),
-    "points": ({"target_score": 4000}, "480 points to go", "missed, still counts as a win"),
+    "bonus": ({"target_score": 4000}, "480 points to go, with the bonus for time", "missed, still counts as a win"),
+    "points": ({"target_score": 500, "date": "2027-01-02"}, "480 points to go", "missed, still counts as a win"),
+    "enough": ({"target_score": 300, "date": "2027-01-02"}, "280 points to go", "goal met"),
     "reached": ({"target_score": 3500}, "reached, now win", "goal met"),
 }
 
@@ -517,6 +519,7 @@ GOALS = {  # a goal, what it shows during a game of 200 seconds with 20 points, 
 def test_goal_of_the_day_is_beside_the_score(visitor, kind):
     goal, playing, won = GOALS[kind]
     day = {"date": "2026-01-02", "description": "The goal", "target_score": None, "max_time_secs": None, **goal}
+    visitor.context.add_init_script("performance.now = () => 0")  # stops the game's clock
     replay, moves = won_game(1)
     for count, words in ((150, playing), (len(moves), won)):
         keep(visitor.page, replay, moves[:count], day=day)

@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from types import SimpleNamespace
 
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
+from solisync.klondike.daily import OFFSETS
 from solisync.klondike.deal import deal
+from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import card_text
@@ -134,7 +136,10 @@ async def test_page_of_a_replay_shows_a_new_verdict(server):
 async def test_page_of_a_day_has_its_deal_and_goal(server):
     """The deal is text, and the goal has the fields of the API. Past days have pages too."""
     page = check_page(await server.ask("GET", DAY))
-    assert msgspec.json.decode(page.data) == {
+    data = msgspec.json.decode(page.data)
+    week = {f"2026-04-{day}": str(daily_challenge(date(2026, 4, day)).seed) for day in range(23, 30)}
+    assert data == {
+        "week": week,
         "date": "2026-04-26",
         "deal": "1364344767969826",
         "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
@@ -143,7 +148,25 @@ async def test_page_of_a_day_has_its_deal_and_goal(server):
     data = msgspec.json.decode(check_page(await server.ask("GET", f"/daily/{today['date']}")).data)
     assert data["deal"] == str(today["seed"])
     assert data["goal"] == {name: today[name] for name in ("description", "target_score", "max_time_secs")}
+    assert [*data["week"]][-1] == today["date"]
+    assert len(data["week"]) == 7
     assert (await server.ask("GET", "/daily/0001-01-01")).status == 200
+
+
+async def test_page_of_a_day_says_whether_its_deal_can_be_won(server, monkeypatch):
+    """A day of the table does. A day that is over says so, and its deal is played as that day's."""
+    hidden = "<p hidden>This deal can be won, drawing one card or three.</p>"
+    day = (await server.ask("GET", DAY)).content.decode()
+    assert hidden in day
+    assert "<p >This day is over. You can still play its deal.</p>" in day
+    assert 'href="/play?daily=2026-04-26"' in day
+    today = date.today()  # both days, because midnight may come
+    for each in (today, today + timedelta(1)):
+        monkeypatch.setitem(OFFSETS, each, 0)
+    page = (await server.ask("GET", "/daily")).content.decode()
+    assert hidden.replace(" hidden", " ") in page
+    assert "<p hidden>This day is over." in page
+    assert 'href="/play?daily"' in page
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
  * achievements; pushes from here send them back unchanged.
  */
 
-import { meets } from "./goal.js";
+import { inTime, meets } from "./goal.js";
 
 /**
  * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
@@ -83,18 +83,18 @@ function reward(progress, { seconds, undone }) {
   progress.total_xp += XP.win + fast + (undone ? 0 : XP.noUndo);
 }
 
-/** @param {any} progress @param {Finished} game */
-function meetDaily(progress, { day, score, seconds }) {
+/** Count the first win of a day's deal, whether or not it meets the goal. @param {any} progress @param {Finished} game */
+function winDaily(progress, { day, at, score, seconds }) {
   const history = progress.daily_challenge_history ?? [];
   const last = progress.daily_challenge_last_completed;
-  if (!day || !meets(day, score, seconds) || last === day.date || history.includes(day.date)) return;
+  if (!day || !inTime(day.date, at) || last === day.date || history.includes(day.date)) return;
   progress.daily_challenge_history = [...history, day.date].sort().slice(-HISTORY_DAYS);
   if (last && day.date < last) return; // a late win doesn't end a streak
   const before = new Date(Date.parse(day.date) - DAY_MS).toISOString().slice(0, 10);
   progress.daily_challenge_streak = last === before ? progress.daily_challenge_streak + 1 : 1;
   progress.daily_challenge_longest_streak = Math.max(progress.daily_challenge_longest_streak ?? 0, progress.daily_challenge_streak);
   progress.daily_challenge_last_completed = day.date;
-  progress.total_xp += XP.daily;
+  if (meets(day, score, seconds)) progress.total_xp += XP.daily;
 }
 
 /** @param {any} progress @param {Finished} game */
@@ -126,7 +126,7 @@ export function withGames(base, games, now) {
     count(stats, game);
     if (!game.won) continue;
     reward(progress, game);
-    meetDaily(progress, game);
+    winDaily(progress, game);
     meetWeekly(progress, game);
   }
   progress.level = levelOf(progress.total_xp);

@@ -10,6 +10,7 @@ from typing import ClassVar, get_args
 import msgspec
 
 from ...errors import Code, NotFound
+from ...klondike.daily import OFFSETS
 from ...postgres.database import Database
 from ...rules.boards import daily_board
 from ...rules.challenge import daily_challenge
@@ -26,6 +27,7 @@ from ...rules.html_pages import (
     day_head,
     player_head,
     replay_head,
+    week_around,
 )
 from ...rules.shapes import is_id
 from ...rules.texts import (
@@ -161,7 +163,7 @@ class Pages:
         known = await self._database.run(pages.day_board, begins, board)
         if not known.begun:
             return self._missing("day_not_found", gzip)
-        shown = day_data(daily_challenge(begins))
+        shown = day_data(daily_challenge(begins), week_around(begins, self._now().date()))
         html = self._html(
             "daily",
             day_head(shown),
@@ -250,7 +252,9 @@ def _days_around(day: date, known: DayBoard) -> dict[str, str]:
         "later": f"/daily/{date.fromordinal(day.toordinal() + 1)}" if known.over else "/daily",
         "no_earlier": "hidden" if day == date.min else "",
         "no_later": "" if known.over else "hidden",
-        "play": f"/play?deal={daily_challenge(day).seed}" if known.over else "/play?daily",
+        "over": "" if known.over else "hidden",
+        "winnable": "" if day in OFFSETS else "hidden",
+        "play": f"/play?daily={day}" if known.over else "/play?daily",
     }
 
 

@@ -2,15 +2,12 @@
 /** /daily and /daily/<date>: the days around a day, its remaining time, its winners, and those who met the goal. */
 
 import { readOwn } from "./api.js";
-import { meets } from "./goal.js";
-import { username } from "./http.js";
-import { byId, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
+import { DAY_HOURS, inTime, meets } from "./goal.js";
+import { gameKey, local, username } from "./http.js";
+import { byId, clock, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
 
-const DAY_MS = 86_400_000;
-const CHIPS = 7;
-
-/** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
-const { date, goal } = JSON.parse(byId("data").textContent);
+/** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}, week: Record<string, string>}} */
+const { date, goal, week } = JSON.parse(byId("data").textContent);
 const winners = byId("winners");
 const board = `/api/boards/daily/${date}`;
 const path = `${board}?limit=100`;
@@ -24,7 +21,7 @@ let onlyMet = false;
 const hasGoal = goal.target_score !== null || goal.max_time_secs !== null;
 
 /** Whether an entry met the goal, by its reported time. @param {any} entry */
-const met = (entry) => hasGoal && meets(goal, entry.score, entry.time_seconds);
+const met = (entry) => hasGoal && meets({ date, ...goal }, entry.score, entry.time_seconds);
 
 /** The winners that are loaded. @returns {Promise<Node[]>} */
 async function parts() {
@@ -72,30 +69,48 @@ function load(further) {
 /** @param {number} time @param {Intl.DateTimeFormatOptions} options */
 const told = (time, options) => new Date(time).toLocaleDateString("en-GB", { ...options, timeZone: "UTC" });
 
-/** Show a week of days, marked where the player has won, and a calendar for other days. */
-async function showWeek() {
-  const today = new Date().toISOString().slice(0, 10);
-  const last = Math.min(Date.parse(date) + 3 * DAY_MS, Date.parse(today));
-  const days = Array.from({ length: CHIPS }, (_, index) => last - (CHIPS - 1 - index) * DAY_MS);
-  const chips = new Map(days.map((time) => {
-    const day = new Date(time).toISOString().slice(0, 10);
-    const parts = [h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })), h("b", {}, told(time, { day: "numeric" })), h("span", { class: "unseen" }, told(time, { month: "long" }))];
+/** Show a week of days, and a calendar for other days. Return the days' chips. */
+function showWeek() {
+  const chips = new Map(Object.keys(week).map((day) => {
+    const time = Date.parse(day);
+    const parts = [h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })), h("b", {}, told(time, { day: "numeric" })), h("span", { class: "unseen" }, told(time, { month: "long" })), h("small", { "aria-hidden": "true" })];
     return [day, h("a", { href: `/daily/${day}`, class: "chip", "aria-current": day === date && "page" }, ...parts)];
   }));
-  const calendar = h("input", { type: "date", max: today, value: date, "aria-label": "Another day", change: () => {
+  const calendar = h("input", { type: "date", max: new Date().toISOString().slice(0, 10), value: date, "aria-label": "Another day", change: () => {
     if (calendar.value && calendar.value !== date && calendar.validity.valid) location.assign(`/daily/${calendar.value}`);
   } });
   byId("week").replaceChildren(...chips.values(), calendar);
-  if (!username()) return;
-  const { wonDays } = await import("./standing.js");
-  for (const day of await wonDays()) {
-    chips.get(day)?.classList.add("won");
-    chips.get(day)?.append(h("span", { class: "unseen" }, ", won"));
-  }
+  return chips;
 }
 
+/** Mark the days that the player has won, and show the own result of this day and the streak. @param {Map<string, HTMLElement>} chips */
+async function showOwn(chips) {
+  const { ownDays } = await import("./own_days.js");
+  const { wins, streak } = await ownDays(week);
+  for (const [day, win] of wins) {
+    const chip = chips.get(day);
+    chip?.classList.add("won");
+    if (win) chip?.lastElementChild?.append(score(win.score));
+    chip?.append(h("span", { class: "unseen" }, win ? `, won with ${counted(win.score, "point")}` : ", won"));
+  }
+  byId("own").textContent = [ownResult(wins.get(date)), streak > 0 && `Your daily streak: ${counted(streak, "day")}.`].filter(Boolean).join(" ");
+}
+
+/** @param {{score: number, seconds: number} | null | undefined} win */
+function ownResult(win) {
+  if (win) return `You won it with ${counted(win.score, "point")} in ${clock(win.seconds)}.${hasGoal ? goalResult(win) : ""}`;
+  if (win === null) return "You won it.";
+  if (byId("later").hidden) return "";
+  if (inTime(date, Date.now())) return `A win still counts for this day until ${DAY_HOURS - 24}:00 UTC.`;
+  return "You missed this day: a win no longer counts for its board or your daily streak.";
+}
+
+/** @param {{score: number, seconds: number}} win */
+const goalResult = ({ score, seconds }) => (meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.");
+
 if (byId("later").hidden) timeLeft(byId("left"), date);
-showWeek().catch(() => {}); // an error only leaves out the marks
+const chips = showWeek();
+if (username() || local?.getItem(gameKey(""))) showOwn(chips).catch(() => {}); // an error only leaves out the marks
 byId("more").onclick = () => load(true);
 load(false);
 if (username()) {

@@ -67,14 +67,14 @@ function showTime() {
 }
 
 /** How far the game is from the goal of its day. @param {import("./game.js").Day} goal @param {typeof import("./goal.js")} goals */
-function stateOf(goal, { counting, meets }) {
+function stateOf(goal, { counting, hasBonus, meets }) {
   const { target_score: target, max_time_secs: most } = goal;
   const { score, seconds, won } = game;
   if (target === null && most === null) return "";
   const met = meets(goal, score, seconds);
   if (won) return met ? "goal met" : "missed, still counts as a win";
-  if (most !== null) return met ? `${clock(most - seconds)} left` : "missed, a win still counts";
-  return met ? "reached, now win" : `${counted(Number(target) - counting(score, seconds), "point")} to go`;
+  if (most !== null) return met ? `${clock(most - Math.floor(game.milliseconds / 1000))} left` : "missed, a win still counts";
+  return met ? "reached, now win" : `${counted(Number(target) - counting(goal, score, seconds), "point")} to go${hasBonus(goal) ? ", with the bonus for time" : ""}`;
 }
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
@@ -144,7 +144,7 @@ function describe() {
   const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
   byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
   byId("drawn").textContent = `Draw ${draw === 3 ? "three" : "one"}`;
-  byId("deal-facts").textContent = `Number ${seed}.${day?.target_score ? " The points of its goal include the bonus for a fast win." : ""}`;
+  byId("deal-facts").textContent = `Number ${seed}.`;
 }
 
 /** Begin or resume a game. @param {Game} next */
@@ -197,12 +197,20 @@ async function again() {
   if (await left()) deal({ seed, draw, day });
 }
 
+/** The deal and goal of a day, or of today. Those of other days are in the data of their pages. @param {string | null} day */
+async function challenge(day) {
+  if (!day) return (await send("/api/daily-challenge")).json();
+  const page = await (await send(`/daily/${encodeURIComponent(day)}`)).text();
+  const { date, deal, goal } = JSON.parse(/ id="data">(.*?)<\/script>/s.exec(page)?.[1] ?? "");
+  return { seed: deal, date, ...goal };
+}
+
 /** The deal that the address names, or null if it names none or an invalid one. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
 async function linked(query) {
   const words = new Map(/** @type {[string | null, 1 | 3][]} */ ([["one", 1], ["three", 3]]));
   const draw = query.has("draw3") ? 3 : words.get(query.get("draw")) ?? chosen.draw;
   if (query.has("daily")) {
-    const { seed, ...day } = await (await send("/api/daily-challenge")).json();
+    const { seed, ...day } = await challenge(query.get("daily"));
     return { seed: String(seed), draw, day };
   }
   const text = query.get("deal") ?? query.get("seed");
@@ -222,7 +230,8 @@ async function open(query = new URLSearchParams(location.search)) {
     refuse(byId("notice"), error, () => (notice(""), open(query))); // the query is passed because the address has changed by then
     byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
   }
-  const same = kept && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
+  const otherDay = kept?.day && wanted?.day && kept.day.date !== wanted.day.date; // perhaps with the same deal
+  const same = kept && !otherDay && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
   if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // in case the page was left before the win was entered
   else if (kept) begin(kept);
   if (same) return;

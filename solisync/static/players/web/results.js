@@ -2,6 +2,7 @@
 /** Finished games on /play: their journal, the board of the day, unsent games, and games that were played signed out. */
 
 import { readOwn } from "./api.js";
+import { DAY_HOURS } from "./goal.js";
 import { Refusal, username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
 import { byId, counted, countDown, fill, h, say, sentence } from "./page.js";
@@ -107,7 +108,7 @@ function offer(name, { wins, games }) {
 
 /** @param {Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
-  const late = wins.some(({ day }) => day) ? ` To appear on a day’s board, a win must arrive within ${win.BOARD_HOURS} hours of the start of that day (UTC).` : "";
+  const late = wins.some(({ day }) => day) ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).` : "";
   const count = wins.length || games;
   const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");

@@ -2,12 +2,14 @@
 /** The player's statistics and progress: of the account, or of the games that were played signed out in this browser. */
 
 import { ask } from "./api.js";
+import { inTime } from "./goal.js";
 import { username } from "./http.js";
 import { GUEST, journalOf, journals, take } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { clock, counted, h, score } from "./page.js";
 import { statsOf } from "./progress.js";
 
+const DAY_MS = 86_400_000;
 const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
 
 /** @type {string | null | undefined} */
@@ -35,10 +37,16 @@ const pull = () => exclusively("solisync.outbox", async () => {
   return merged;
 });
 
-/** The dates of the newest 365 deals of the day that the player has won. @returns {Promise<string[]>} */
+/** The number of days in a row whose deals were won; 0 if the next one can no longer be won in time. @param {any} progress */
+function streakOf({ daily_challenge_last_completed: last, daily_challenge_streak: streak }) {
+  return last && inTime(last, Date.now() - DAY_MS) ? streak : 0;
+}
+
+/** The dates of the newest 365 deals of the day that the player has won, and the daily streak. */
 export async function wonDays() {
   const { progress } = await pull();
-  return [progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])];
+  const days = /** @type {string[]} */ ([progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])]);
+  return { days, streak: streakOf(progress) };
 }
 
 /** @param {any} stats @returns {[string, string][]} */
@@ -63,7 +71,7 @@ function progressOf({ progress, achievements }, today) {
     ["Level", score(progress.level)],
     ["Achievements", score(achievements.filter((/** @type {any} */ each) => each.unlocked).length)],
     ["Today’s deal", last === today || history.includes(today) ? "Won" : "Not won yet"],
-    ["Daily streak", counted(progress.daily_challenge_streak, "day")],
+    ["Daily streak", counted(streakOf(progress), "day")],
   ];
 }
 

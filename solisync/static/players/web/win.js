@@ -2,6 +2,7 @@
 /** The win of a game on /play: the falling cards, and the panel with its time, points, verdict, rank and link. */
 
 import { read, readOwn } from "./api.js";
+import { inTime } from "./goal.js";
 import { Refusal, username } from "./http.js";
 import { GUEST, journalOf } from "./journal.js";
 import { byId, clock, counted, h, say, score, sentence, tell } from "./page.js";
@@ -9,8 +10,6 @@ import { byId, clock, counted, h, say, score, sentence, tell } from "./page.js";
 /** @typedef {import("./game.js").Game} Game */
 /** @typedef {import("./outbox.js").Trouble} Trouble */
 
-/** Until when after the start of a day a win of its deal gets onto its board. */
-export const BOARD_HOURS = 36;
 const NAMELESS = " to appear on the boards.";
 const FALL = { first: 250, apart: 20, each: 1150, steps: 24 }; // in milliseconds: 2,420 for all cards
 
@@ -198,7 +197,7 @@ async function rankOf(replay) {
   const { entries } = await readOwn(`/api/boards/${board}?around=me`);
   const own = entries.find((/** @type {any} */ entry) => entry.own);
   const where = day ? "on the board of the day" : "on the board of this deal";
-  if (!own && day && Date.now() > Date.parse(day.date) + BOARD_HOURS * 3600_000) return "This win arrived too late for the board of the day.";
+  if (!own && day && !inTime(day.date, Date.now())) return "This win arrived too late for the board of the day.";
   if (!own) return NAMELESS;
   if (own.replay_id !== replay) return `Your best game ${where} is a different one: place ${own.rank}, ${counted(own.score, "point")}.`;
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
