@@ -103,12 +103,9 @@ def _count(name: str) -> Statement:
 
 COUNTS = {name: _count(name) for name in NAMES}
 
-# One node counts at a time. The memory is for the players of a day; the rest of a count needs none.
+# One node counts at a time.
 TAKE_TURN = Query(
-    "take_turn_in_counting",
-    "SELECT pg_try_advisory_xact_lock(6129834572114804) AS taken, set_config('work_mem', '64MB', true) AS memory",
-    prepared=False,
-    row=lambda taken, memory: bool(taken),
+    "take_turn_in_counting", "SELECT pg_try_advisory_xact_lock(6129834572114804)", prepared=False, row=bool
 )
 
 
