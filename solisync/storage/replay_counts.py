@@ -42,7 +42,7 @@ async def _lock(ids: list[str]) -> list[str]:
     ON CONFLICT (user_id) DO UPDATE SET replays = excluded.replays
     """)
 async def _count(ids: list[str]) -> None:
-    """Count the replays of these players. A statement of its own, so that it sees what an upload before it stored."""
+    """Count the replays of these players. A separate statement, so that it sees what an upload before it stored."""
 
 
 async def count(transaction: Transaction, ids: list[str]) -> None:

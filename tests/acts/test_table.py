@@ -4,7 +4,7 @@ import ast
 import re
 from inspect import getsource, iscoroutinefunction
 
-from solisync.acts import ACTS
+from solisync.acts import ACTS, NAMES
 from solisync.acts.act import Act
 from solisync.commands import profiles, replays, sessions, users
 from solisync.commands.table import COMMANDS
@@ -49,3 +49,10 @@ def test_every_act_has_a_route():
         value for name, value in vars(acts.Acts).items() if iscoroutinefunction(value) and not name.startswith("_")
     ]
     assert all(hasattr(handler, "declared") for handler in handlers)
+
+
+def test_filter_of_the_console_offers_each_act():
+    """The page of the record has the names of all acts."""
+    script = (ROOT / "solisync" / "static" / "console" / "web" / "acts.js").read_text("utf-8")
+    (listed,) = re.findall(r"^const ACTS = \[(.*)\];$", script, re.M)
+    assert sorted(re.findall(r'"(\w+)"', listed)) == sorted(NAMES)

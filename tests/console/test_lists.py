@@ -130,7 +130,7 @@ async def test_list_of_many_in_one_state_continues_on_the_next_page(console, ser
             query = getattr(query, "statement", query)
             if not hasattr(query, "sql"):
                 continue
-            sql = query.sql.replace("LIMIT 10000", "LIMIT 3").replace("OFFSET 9999", "OFFSET 2")
+            sql = query.sql.replace("LIMIT 2000", "LIMIT 3").replace("OFFSET 1999", "OFFSET 2")
             if isinstance(value, dict):
                 monkeypatch.setitem(value, key, replace(query, sql=sql))
             elif sql != query.sql and query is not value:

@@ -30,7 +30,7 @@ async def acts(console, query=""):
 
 
 async def test_record_is_filtered(console, server, administrate, ann):
-    """By admin, actor, act, player, reason and time, and by several together; the command has the same filters."""
+    """The filters are admin, actor, act, player, reason and time, also together; the command has the same ones."""
     player, _ = ann
     await act(console, f"{player}/lock", locked=True)
     await act(console, f"{player}/lock", locked=False, reason="name")
@@ -74,7 +74,7 @@ async def test_removed_admin_is_still_found_by_acts(console, server, administrat
 
 
 async def test_act_names_its_inverse_while_the_effect_stands(console, server, ann):
-    """Only the newest act of a pair has one, and none if the state has changed in another way since."""
+    """The newest act of a pair has one, unless the state has changed in another way since."""
     player, game = ann
     steps = [
         (f"{player}/suspension", {"suspended": True}, {"suspended": False}, "unsuspend", "suspend"),

@@ -37,7 +37,7 @@ async def see(console, kind, items, status=200, **more):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_seen_item_leaves_the_list(console, server, ann, kind):
-    """`seen=all` still lists it. The mark is no act, can be repeated and taken back, and goes with the player."""
+    """`seen=all` still lists it. The mark isn't an act, can be repeated and taken back, and goes with the player."""
     listed = await items(console, kind)
     assert len(listed) == 1
     assert (await see(console, kind, listed))["changed"] is True
@@ -91,7 +91,7 @@ async def test_wrong_items_return_400(console, server, ann, kind, wrong):
 
 
 async def test_missing_items_are_ignored(console, server, ann):
-    """They were deleted since the admin read the list."""
+    """The items may have been deleted since the admin read the list."""
     nobody = "00000000-0000-0000-0000-000000000000"
     for kind, item in (("names", 10**12), ("entries", f"{nobody}.650"), ("replays", nobody)):
         assert (await see(console, kind, [item]))["changed"] is False

@@ -41,13 +41,17 @@ def paths(dsn):
     kinds = ("names", "avatars", "players", "entries")
     return [
         "/",
+        "/players",
+        "/players?sort=bytes&state=suspended",
         "/players?q=a",
         "/players?q=203.0.113.7&where=address",
         f"/players/{PLAYER}",
         *(f"/review?kind={kind}" for kind in kinds),
+        "/review?kind=names&seen=all",
         "/replays",
         f"/replays/{replay}",
         "/acts",
+        "/acts?reason=spam&from=2026-01-01",
         "/service",
     ]
 

@@ -2,11 +2,13 @@
 
 import re
 
+import msgspec
 import pytest
 
+from solisync.klondike import in_words, prove
 from solisync.rules.administration import CODE_DIGITS
 from solisync.rules.recovery import digest, new_code, read_code
-from tests.checking.uploads import game
+from tests.checking.uploads import encoded, game
 from tests.harness.postgres import run_sql
 from tests.pages.admin import PLAYER, choose, paths, sign_in
 from tests.pages.test_axe import Judge
@@ -80,13 +82,19 @@ def clicks(page, done):
     return page.evaluate("window.clicks")
 
 
-def test_frequent_jobs_take_at_most_three_clicks(console, running):
-    """An act on the page of a player takes three clicks. One is for a choice in a menu, made here by the keyboard."""
+def test_frequent_jobs_take_at_most_three_clicks(console, running, site):
+    """An act on the page of a player takes three clicks. One is for a choice in a menu, made here by the keyboard.
+
+    Its undo takes one. Finding a player and seeing the evidence in a list take none.
+    """
+    refute(site, running.dsn, final_score=1110)
     visitor = console()
     visitor.page.add_init_script(CLICKS)
     page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
     assert clicks(page, lambda: choose(page, "Suspend …", "spam")) == 2
     page.wait_for_selector("button:has-text('End suspension …')")
+    assert clicks(page, lambda: page.click("#undo button")) == 1
+    page.wait_for_selector("button:has-text('Suspend …')")
     assert clicks(page, lambda: choose(page, "Remove avatar …", "avatar")) == 2
     page.wait_for_selector("button:has-text('Remove avatar')", state="detached")
     assert clicks(page, lambda: choose(page, "Restore access …", "takeover")) == 2
@@ -97,6 +105,14 @@ def test_frequent_jobs_take_at_most_three_clicks(console, running):
     page = visitor.open("/")
     page.wait_for_selector("#findings")
     assert "Findings" in page.inner_text("#findings")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ann")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(PLAYER))
+    assert page.evaluate("window.clicks ?? 0") == 0
+    page = visitor.open("/replays")
+    assert "claims 1,110; its moves prove" in page.inner_text("tbody")
+    assert page.evaluate("window.clicks ?? 0") == 0
 
 
 def test_lists_can_be_paged(console, running):
@@ -260,6 +276,111 @@ def test_ended_session_keeps_the_typed_text(console, running):
     page.click("#sign-in button.main")
     page.wait_for_selector("#act", state="detached")
     assert run_sql(running.dsn, "SELECT note FROM admin_notes") == [("seen by hand",)]
+
+
+CUT = {"moves": game()["moves"][:30] + game()["moves"][31:]}
+
+
+def refute(site, dsn, **changes):
+    """Upload a changed game as bob, and refute it as a checker would; return its id and what its moves prove."""
+    body = game(**changes)
+    replay_id, proved = Game(site, "bob").upload(body), prove(encoded(body))
+    row = (replay_id, msgspec.json.encode(proved).decode())
+    run_sql(dsn, "DELETE FROM replay_checks; DELETE FROM verdicts WHERE replay_id = %s", (replay_id,))
+    store = "INSERT INTO verdicts (replay_id, status, reason, checked_at, engine, proved)"
+    run_sql(dsn, f"{store} VALUES (%s, 'refuted', 'score', now(), 3, %s)", row)
+    return replay_id, proved
+
+
+@pytest.mark.parametrize("changes", [{"final_score": 1110}, CUT], ids=["claim", "illegal"])
+def test_evidence_of_a_refuted_game_is_shown_and_played(console, running, site, changes):
+    """The list shows it without a click; the player shows the moves up to there, and announces no win."""
+    replay_id, proved = refute(site, running.dsn, **changes)
+    finding = in_words(str(changes.get("final_score", 90)), proved)
+    judge, visitor = Judge(), console()
+    page = sign_in(visitor, running.dsn, "/replays")
+    assert finding in page.inner_text(f"tr:has(a[href='/replays/{replay_id}'])")
+    visitor.open(f"/replays/{replay_id}")
+    assert page.inner_text("#finding") == finding
+    page.click("text=Watch")
+    page.wait_for_selector("#player.ready")
+    judge.look(visitor, "evidence")
+    assert page.locator("#transcript li").count() == proved.moves
+    page.click("#last")
+    assert page.inner_text("#now").endswith(finding)
+    assert "Won" not in page.inner_text("#now")
+    assert judge.found == []
+
+
+def test_seen_items_leave_the_review(console, running):
+    """One click chooses all rows, another marks them; the page with what was seen names the admin."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, "/review?kind=names")
+    assert page.locator("tbody tr").count() == 1
+    page.click("text=Select all on this page")
+    page.click("text=Mark 1 as seen")
+    page.wait_for_selector("text=Nothing is new")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert run_sql(running.dsn, "SELECT kind, admin FROM review_seen") == [("names", "root")]
+    page.click("text=Show what was seen, too")
+    page.wait_for_selector("td:has-text('root')")
+    page.check("tbody input")
+    page.click("text=Mark 1 as new")
+    page.wait_for_selector("td:has-text('root')", state="detached")
+    assert run_sql(running.dsn, "SELECT count(*) FROM review_seen") == [(0,)]
+
+
+def test_players_are_listed_in_an_order_and_a_state(console, running):
+    """The page lists the newest without a search; a choice of order or state is in the URL, and a reload keeps it."""
+    run_sql(
+        running.dsn,
+        "INSERT INTO users (id, username, password_hash, created_at, guest) VALUES"
+        " (gen_random_uuid(), 'bob', 'x', now() + interval '1 s', NULL), (gen_random_uuid(), 'eve', 'x', now(), true)",
+    )
+    visitor = console()
+    page = sign_in(visitor, running.dsn, "/players")
+
+    def names():
+        visitor.settle()
+        return page.locator("tbody th").all_inner_texts()
+
+    assert names()[0] == "bob"
+    page.select_option("#sort", "last_used")
+    page.wait_for_url("**/players?sort=last_used")
+    assert names()[0] == "ann"
+    page.click("nav[aria-label=State] >> text=Guests")
+    page.wait_for_url("**state=guests**")
+    page.reload()
+    assert names() == ["eve"]
+    assert page.input_value("#sort") == "last_used"
+    page.click("text=Select all on this page")
+    choose(page, "Suspend 1 player …", "spam")
+    page.wait_for_selector("td:has-text('suspended')")
+
+
+def test_record_reverses_an_act_after_a_reload(console, running):
+    """The button has the reason of the act; the record has both. Filters are in the URL."""
+    visitor = console()
+    page = sign_in(visitor, running.dsn, f"/players/{PLAYER}")
+    choose(page, "Suspend …", "spam", message="stop: now")
+    choose(page, "Lock …", "name")
+    visitor.open("/acts")
+    page.click("tr:has-text('suspend') button")
+    assert page.input_value("#act-reason") == "spam"
+    page.click("#act button:not([type])")
+    page.wait_for_selector("tr:has-text('unsuspend') button")
+    page.click("tr:has-text('unsuspend') button")
+    assert "stop: now" in page.inner_text("#act")
+    page.click("#act button:not([type])")
+    page.wait_for_selector("tr:has-text('unsuspend'):not(:has(button))")
+    assert run_sql(running.dsn, "SELECT message FROM suspensions") == [("stop: now",)]
+    page.select_option("#acts-reason", "name")
+    page.fill("#acts-player", "ann")
+    page.click("button:text-is('Filter')")
+    page.wait_for_url("**reason=name**player=ann**")
+    visitor.settle()
+    assert page.locator("tbody th").all_inner_texts() == ["lock"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", page.inner_text("tbody time"))
 
 
 def test_overview_loads_within_45_kib(console, running, figure):

@@ -5,7 +5,7 @@ import { act } from "./api.js";
 import { Refusal } from "./http.js";
 import { ago, byId, countDown, counted, fill, h, sentence, table, tell } from "./page.js";
 
-const REASONS = {
+export const REASONS = {
   "": "Choose a reason",
   name: "Name",
   avatar: "Avatar",
@@ -37,6 +37,12 @@ export const listing = ({ held, listed }) => chip(held ? "held" : listed ? "list
 
 /** A time as "3 hours ago", or a dash if there is none. @param {string | null | undefined} time */
 export const when = (time) => (time ? ago(time) : "–");
+
+/** A time in full, in the time zone of the browser. @param {string} time */
+export const at = (time) => h("time", { datetime: time }, new Date(time).toLocaleString("sv", { dateStyle: "short", timeStyle: "short" }));
+
+/** A link to a page for players, or its path if the address of these pages isn't set. @param {string | null} page */
+export const publicPage = (page) => page && (page.startsWith("/") ? h("code", {}, page) : h("a", { href: page }, "Open"));
 
 /** A list of facts with their names. @param {[string, Node | string | number | null | undefined][]} facts */
 export const factList = (facts) =>

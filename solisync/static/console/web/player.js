@@ -2,17 +2,17 @@
 /** The page of a player: facts, acts to perform, sessions, replays and history. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, chip, confirm, factList, listing, nameOf, ownId, pages, replayLink, section, show, when } from "./console.js";
+import { actButton, at, bdi, chip, confirm, factList, listing, nameOf, ownId, pages, publicPage, replayLink, section, show, when } from "./console.js";
 import { byId, counted, h, score } from "./page.js";
 
 const P = `/players/${ownId()}`;
 
-/** Show a new reset link for the admin to copy. @param {{path: string, expires_at: string}} link */
-function showLink({ path, expires_at: until }) {
-  const field = h("input", { class: "link", id: "link", readonly: true, value: path });
-  const copy = h("button", { type: "button", class: "main", click: () => navigator.clipboard?.writeText(path).catch(() => field.select()) }, "Copy");
+/** Show a new reset link for the admin to copy. @param {{path: string, url: string | null, expires_at: string}} link */
+function showLink({ path, url, expires_at: until }) {
+  const field = h("input", { class: "link", id: "link", readonly: true, value: url ?? path });
+  const copy = h("button", { type: "button", class: "main", click: () => navigator.clipboard?.writeText(field.value).catch(() => field.select()) }, "Copy");
   const close = h("button", { type: "button", class: "plain", click: () => dialog.close() }, "Close");
-  const dialog = h("dialog", { "aria-labelledby": "link-title", close: () => dialog.remove() }, h("h2", { id: "link-title" }, "Password reset link"), h("p", {}, "Add your site’s address in front, and send the link only to the player. It works once, until ", when(until), "."), h("label", { for: "link" }, "Path"), field, h("p", { class: "row" }, copy, close));
+  const dialog = h("dialog", { "aria-labelledby": "link-title", close: () => dialog.remove() }, h("h2", { id: "link-title" }, "Password reset link"), h("p", {}, url ? "Send" : "Add your site’s address in front, and send", " the link only to the player. It works once, until ", at(until), "."), h("label", { for: "link" }, url ? "Link" : "Path"), field, h("p", { class: "row" }, copy, close));
   document.body.append(dialog);
   dialog.showModal();
   field.select();
@@ -57,7 +57,7 @@ const group = (title, ...buttons) => h("div", { role: "group", "aria-label": tit
 const replayPages = () =>
   pages("Replays", async (page) => {
     const { replays, next } = await read(`${P}/replays?${page}`);
-    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Visibility"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, chip(each.verdict), listing(each)]), "The player has no replays.")], next];
+    return [[section("Replays", ["Replay", "Received", "Score", "Verdict", "Finding", "Visibility"], replays.map((/** @type {any} */ each) => [replayLink(each.id), when(each.received_at), each.final_score, chip(each.verdict), bdi(each.finding), listing(each)]), "The player has no replays.")], next];
   });
 
 /** The player's events and acts, page by page. */
@@ -79,8 +79,9 @@ const again = show(async () => {
     ["Level", player.level],
     ["Display name", bdi(player.display_name)],
     ["On the leaderboard", player.on_leaderboard ? "yes" : "no"],
-    ["Best score", player.best_score === null ? "–" : score(player.best_score)],
+    ["Best score", player.best_score === null ? "–" : h("span", { class: "row" }, score(player.best_score), player.best_replay_id && player.best_verdict !== "verified" ? h("a", { href: `/replays/${player.best_replay_id}` }, chip(player.best_verdict)) : chip(player.best_verdict ?? "no replay"))],
     ["Replays", `${score(player.replays)}, ${score(Math.ceil(player.replay_bytes / 1024))} KiB`],
+    ["Public page", publicPage(player.page)],
     ["ID", h("code", {}, player.id)],
   ]);
   const states = [
@@ -95,6 +96,7 @@ const again = show(async () => {
     facts,
     acts(player, again),
     section("Sessions", ["Browser or game", "Started", "Last used"], sessions.map((/** @type {any} */ each) => [bdi(each.user_agent), when(each.begun_at), when(each.used_at)]), "The player isn’t signed in anywhere."),
+    h("p", { class: "quiet" }, "Sessions are stored without an address. The history has the address of each sign-in."),
     ...lists,
   ];
 });

@@ -1,19 +1,31 @@
 // @ts-check
-/** The page to find players, and to suspend several. */
+/** The page of players: all of them in some order, or those that a search finds. Several can be suspended together. */
 
 import { read } from "./api.js";
 import { actButton, chip, nameOf, pages, playerLink, section, when } from "./console.js";
-import { byId, counted, h } from "./page.js";
+import { byId, counted, h, score } from "./page.js";
+import { selection } from "./selection.js";
 
 const WHERE = { name: "Start of username, or ID", part: "Part of username", display_name: "Part of display name", address: "IP address" };
+const STATES = { "": "All", guests: "Guests", suspended: "Suspended", locked: "Locked" };
+const SORTS = { newest: "Newest first", last_used: "Last used first", replays: "Most replays first", bytes: "Most space first" };
 
 const asked = new URLSearchParams(location.search);
 const text = h("input", { id: "q", name: "q", type: "search", value: asked.get("q") ?? "", maxlength: 100, autocomplete: "off", spellcheck: "false" });
-const where = h("select", { id: "where", name: "where" }, ...Object.entries(WHERE).map(([value, label]) => h("option", { value, selected: asked.get("where") === value }, label)));
+/** @param {string} id @param {Record<string, string>} choices */
+const select = (id, choices) => h("select", { id, name: id }, ...Object.entries(choices).map(([value, label]) => h("option", { value, selected: asked.get(id) === value }, label)));
+const where = select("where", WHERE);
+const sort = select("sort", SORTS);
 const found = h("div");
 const form = h("form", { role: "search", class: "row" }, h("label", { for: "q" }, "Player"), text, h("label", { for: "where" }, "Look in"), where, h("button", { class: "main" }, "Find"));
-const states = h("p", { class: "row" }, h("a", { href: "/players?state=suspended" }, "Suspended players"), h("a", { href: "/players?state=locked" }, "Locked profiles"));
-byId("place").replaceChildren(form, states, found);
+
+/** The address of the list in this state and order. @param {string} state @param {string} order */
+const listed = (state, order) => `/players?${new URLSearchParams({ ...(state && { state }), ...(order !== "newest" && { sort: order }) })}`;
+
+const current = asked.get("q") ? null : (asked.get("state") ?? "");
+const states = h("nav", { "aria-label": "State" }, ...Object.entries(STATES).map(([state, label]) => h("a", { class: "button", href: listed(state, sort.value), "aria-current": state === current && "page" }, label)));
+sort.addEventListener("change", () => (location.href = listed(current ?? "", sort.value)));
+byId("place").replaceChildren(form, h("div", { class: "row" }, states, h("label", { for: "sort" }, "Order"), sort), found);
 byId("place").removeAttribute("aria-busy");
 text.focus();
 
@@ -22,35 +34,31 @@ function shown({ players, visitors, next }) {
   if (visitors.length) {
     return [section("Players from this address", ["Player", "Events", "Last event"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "There are no recent events from this address.")];
   }
-  /** @type {Set<string>} */
-  const chosen = new Set();
-  const bar = h("p", { class: "acts stuck", hidden: true });
-  const choose = (/** @type {string} */ id, /** @type {boolean} */ on) => {
-    chosen[on ? "add" : "delete"](id);
-    const plan = { title: `Suspend ${counted(chosen.size, "player")}`, text: "They can’t sign in, and other players no longer see their entries and replays.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids: [...chosen] }, danger: true };
-    bar.replaceChildren(actButton(plan, search, `Suspend ${counted(chosen.size, "player")} …`));
-    bar.hidden = chosen.size === 0;
-  };
+  const { box, bar } = selection((/** @type {string[]} */ ids) => {
+    const title = `Suspend ${counted(ids.length, "player")}`;
+    return [ids.length > 0 && actButton({ title, text: "They can’t sign in, and other players no longer see their entries and replays.", verb: "Suspend", method: "POST", path: "/suspensions", body: { ids }, danger: true }, search, `${title} …`)];
+  });
   const rows = players.map((/** @type {any} */ each) => [
     playerLink(each.id, each.username),
     nameOf(each.display_name),
     when(each.created_at),
-    each.suspended_since ? chip("suspended") : each.locked_since ? chip("locked") : "",
-    h("input", { type: "checkbox", "aria-label": `Select ${each.username}`, change: (/** @type {any} */ event) => choose(each.id, event.target.checked) }),
+    when(each.used_at),
+    score(each.replays),
+    `${score(Math.ceil(each.bytes / 1024))} KiB`,
+    h("span", { class: "row" }, each.guest && chip("guest"), each.suspended_since && chip("suspended"), each.locked_since && chip("locked")),
+    box(each.id, each.username),
   ]);
-  const list = section("Players", ["Player", "Display name", "Registered", "State", "Select"], rows, next ? "No matches so far. Choose “More” to search further." : "No players found.");
-  return [list, bar];
+  const none = next ? "No matches so far. Choose “More” to search further." : "No players found.";
+  return [section("Players", ["Player", "Display name", "Registered", "Last used", "Replays", "Space", "State", "Select"], rows, none), bar];
 }
 
 function search() {
-  const state = asked.get("state");
   const words = text.value.trim();
-  if (!state && !words) return found.replaceChildren(h("p", { class: "quiet" }, "Type the start of a username, or an ID."));
-  const query = state ? new URLSearchParams({ state }) : new URLSearchParams({ q: words, where: where.value });
+  const query = words ? new URLSearchParams({ q: words, where: where.value }) : new URLSearchParams({ sort: sort.value, ...(current && { state: current }) });
   const load = async (/** @type {string} */ page) => {
     const answer = await read(`/players?${query}${page}`);
     const [only, ...others] = answer.players;
-    if (!state && !page && only && !others.length && [only.username, only.id].includes(words)) location.href = `/players/${only.id}`;
+    if (words && !page && only && !others.length && [only.username, only.id].includes(words)) location.href = `/players/${only.id}`;
     return /** @type {[Node[], string | null]} */ ([shown(answer), answer.next]);
   };
   found.replaceChildren(pages("Players", load, "after"));
@@ -58,8 +66,8 @@ function search() {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  asked.delete("state");
-  history.replaceState({}, "", `/players?${new URLSearchParams({ q: text.value.trim(), where: where.value })}`);
+  const words = text.value.trim();
+  history.replaceState({}, "", words ? `/players?${new URLSearchParams({ q: words, where: where.value })}` : "/players");
   search();
 });
 search();

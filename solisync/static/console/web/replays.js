@@ -2,7 +2,7 @@
 /** The page of the newest replays. */
 
 import { read } from "./api.js";
-import { chip, listing, nameOf, pages, replayLink, section, when } from "./console.js";
+import { bdi, chip, listing, nameOf, pages, replayLink, section, when } from "./console.js";
 import { byId, h, words } from "./page.js";
 
 const VERDICTS = ["pending", "verified", "refuted", "undecided", "unreadable"];
@@ -12,9 +12,9 @@ const filters = h("nav", { "aria-label": "Filters" }, h("a", { class: "button", 
 
 const list = pages("Replays", async (page) => {
   const { replays, next } = await read(`/replays?${asked}${page}`);
-  const rows = replays.map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), words(each.mode), each.final_score, chip(each.verdict), listing(each), when(each.received_at)]);
+  const rows = replays.map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), words(each.mode), each.final_score, chip(each.verdict), bdi(each.finding), listing(each), when(each.received_at)]);
   const none = next ? "No matches among these 4,000 replays. Choose “Older” to search further." : "No replays match.";
-  return [[section("Replays", ["Replay", "Player", "Mode", "Score", "Verdict", "Visibility", "Received"], rows, none)], next];
+  return [[section("Replays", ["Replay", "Player", "Mode", "Score", "Verdict", "Finding", "Visibility", "Received"], rows, none)], next];
 });
 byId("place").replaceChildren(filters, list);
 byId("place").removeAttribute("aria-busy");

@@ -18,11 +18,13 @@ export class Player {
   /**
    * @param {import("./board.js").Timeline} timeline @param {number} first the move to open at
    * @param {(move: number) => void} rested called when the player has stopped at a move
+   * @param {string} [ending] said at the end, instead of the win
    */
-  constructor(timeline, first, rested) {
+  constructor(timeline, first, rested, ending) {
     this.positions = positions(timeline);
     this.steps = timeline.steps;
     this.rested = rested;
+    this.ending = ending;
     this.end = this.steps.length;
     this.move = 0;
     this.playing = false;
@@ -133,8 +135,8 @@ export class Player {
   }
 
   #told() {
-    const won = this.move === this.end ? `. Won with ${counted(this.#score(this.end), "point")}` : "";
-    return this.move ? `${this.texts[this.move - 1]}${won}` : "Start";
+    const ending = this.move === this.end ? `. ${this.ending ?? `Won with ${counted(this.#score(this.end), "point")}`}` : "";
+    return `${this.move ? this.texts[this.move - 1] : "Start"}${ending}`;
   }
 
   toggle() {
@@ -178,7 +180,7 @@ export class Player {
     }
     if (this.move === this.end) {
       this.#playing(false);
-      this.#wave();
+      if (!this.ending) this.#wave();
       say(this.#told());
     } else requestAnimationFrame((later) => this.#tick(later));
   }
@@ -214,6 +216,6 @@ export class Player {
     const button = this.transcript.children[move - 1]?.firstElementChild;
     button?.setAttribute("aria-current", "step");
     const item = this.transcript.children[Math.max(move - 1, 0)];
-    this.transcript.scrollTop = item.offsetTop - (this.transcript.clientHeight - item.offsetHeight) / 2;
+    if (item) this.transcript.scrollTop = item.offsetTop - (this.transcript.clientHeight - item.offsetHeight) / 2;
   }
 }
