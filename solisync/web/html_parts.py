@@ -11,7 +11,7 @@ from ..rules.replay_lists import Recent
 from ..rules.texts import card_text, in_words, recorded_on, score, suit_of, time_taken
 
 _TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
-_MARKS = {"verified": "✓ Verified", "pending": "Checking …"}
+_MARKS = {"verified": "✓ Verified", "pending": "Checking …", "refuted": "✗ Refuted"}
 _HEADS = ("Score", "Time", "Check", "Draw", "Mode", "Played")
 
 

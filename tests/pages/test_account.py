@@ -124,6 +124,7 @@ def test_display_name_form_works_in_the_account_and_on_the_leaderboard(ann):
     page = ann.open("/leaderboard")
     assert page.inner_text("#seen") == "You appear as “Newcomer N.”."
     assert page.input_value("#display-name") == "Newcomer N."
+    page.click("#name summary")
     page.click("#leave")
     until(page, "document.getElementById('said').textContent === 'You have left the leaderboard.'")
     assert "choose to appear" in page.inner_text("#seen")

@@ -18,6 +18,7 @@ def test_names_with_markup_stay_text(visitor, site):
     page = visitor.open("/leaderboard")
     assert page.inner_text("#entries a") == "<img src=x onerror=alert(1)>\"'&"
     assert page.locator("#entries img").count() == 0
+    page.click("#name summary")
     page.fill("#display-name", "a\u202eb")
     page.click("#name-form button.main")
     page.wait_for_selector("#name-form .refused")
@@ -39,6 +40,28 @@ def test_own_row_is_shown_below_the_board(visitor, site, running):
     until(page, "!document.querySelector('#around tr')")
     page.select_option("#draw", "DrawThree")
     until(page, "document.getElementById('entries').textContent.includes('no entries yet')")
+
+
+def test_reported_scores_have_ranks_and_say_which_are_proved(visitor, site):
+    """The address has the board and the draw mode, so a reload shows the same. The form of the name comes first."""
+    ann, bob = Game(site), Game(site, "bob")
+    for player, score in ((ann, None), (bob, 5000)):
+        player.seen_as(player.name.title())
+        player.upload(game() if score is None else game(final_score=score))
+    visitor.sign_in()
+    page = visitor.open("/leaderboard?draw=DrawThree")
+    page.click("#tab-reported")
+    visitor.settle()
+    for _ in range(2):
+        names = page.locator("#reports tbody .who").all_inner_texts()
+        assert [name.split() for name in names] == [["1", "Bob"], ["2", "Ann"]]
+        rows = page.locator("#reports tbody tr").all_inner_texts()
+        assert ["Not proved" in row for row in rows] == [True, False]
+        assert page.url.endswith("/leaderboard?board=reported&draw=DrawThree")
+        page.reload()
+        visitor.settle()
+    assert page.input_value("#draw") == "DrawThree"
+    assert page.evaluate("document.querySelector('#boards').firstElementChild.id") == "name"
 
 
 def test_daily_board(visitor, site, running):

@@ -44,7 +44,7 @@ def test_home_offers_to_continue_a_game(visitor):
 
 
 def test_statistics_are_of_this_browser_until_the_player_signs_up(visitor):
-    """After the games have been added to the account, its statistics are the same, and those of the browser empty."""
+    """Adding the games to the account moves the statistics there."""
     page = win_of(visitor)
     page.click("#statistics summary")
     here = facts(page)

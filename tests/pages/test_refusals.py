@@ -167,6 +167,7 @@ def test_failed_change_is_reported_and_can_be_retried(ann, status):
     tried("/api/replays/", "DELETE", lambda: page.click("#game-delete"), "#game-refused", "was deleted")
 
     page = ann.open("/leaderboard")
+    page.click("#name summary")
     page.fill("#display-name", "Anna")
     tried("/opt-in", "POST", lambda: page.click("#name-form button.main"), "#name-form .refusal", "You appear as")
     tried("/opt-in", "DELETE", lambda: page.click("#leave"), "#leave-refused", "left the leaderboard")

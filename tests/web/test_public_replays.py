@@ -122,7 +122,7 @@ def newest(server, condition="true"):
 
 
 async def test_each_page_of_recent_replays_leads_to_the_next(server):
-    """Also to replays that are older than the table, among which are those of a suspended player."""
+    """The pages go on with replays that are older than the table, without the replays of a suspended player."""
     client = await server.player("cyd")
     (ann, *_), (bob, *_) = new_players(server.dsn, 2)
     server.sql(FILL, (ann, 0, 70))

@@ -36,26 +36,22 @@ async function install() {
   await worker.skipWaiting();
 }
 
-/** Delete the caches of all builds but these. @param {string[]} used */
-async function tidy(used) {
+/** Delete the caches of other builds without an open page, or the caches of all builds. @param {boolean} all */
+async function tidy(all) {
+  const { held = [] } = await navigator.locks.query();
+  const used = all ? [] : [CACHE, ...held.map(({ name }) => name)];
   const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && !used.includes(name));
   await Promise.all(names.map((name) => caches.delete(name)));
-}
-
-/** Delete the caches of builds without an open page. */
-async function tidyUnused() {
-  const { held = [] } = await navigator.locks.query();
-  await tidy([CACHE, ...held.map(({ name }) => name ?? "")]);
 }
 
 /** Look for another build. If the service has no pages any more, this worker removes itself. */
 async function check() {
   const answer = await fetch("/sw.js", { cache: "no-cache" });
   if (answer.status === 404) {
-    await tidy([]);
+    await tidy(true);
     await worker.registration.unregister();
   } else if (answer.ok && !(await answer.text()).includes(FOLDER)) await worker.registration.update();
-  else await tidyUnused();
+  else await tidy(false);
 }
 
 /** @param {string} path */
@@ -73,7 +69,7 @@ async function page(event, path) {
 }
 
 worker.addEventListener("install", (event) => event.waitUntil(install()));
-worker.addEventListener("activate", (event) => event.waitUntil(tidyUnused().then(() => worker.clients.claim())));
+worker.addEventListener("activate", (event) => event.waitUntil(tidy(false).then(() => worker.clients.claim())));
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
   const { pathname } = new URL(request.url);

@@ -5,13 +5,14 @@ import { ask, readOwn } from "./api.js";
 import { attempt, field, stack, submits } from "./forms.js";
 import { byId, fill, h, tell } from "./page.js";
 
-/** Put the form into an element. @param {HTMLElement} place @param {() => Promise<unknown>} [changed] */
-export async function showName(place, changed = async () => {}) {
+/** Put the form into an element; if `folds`, folded for players who have a name. @param {HTMLElement} place @param {() => Promise<unknown>} [changed] @param {boolean} [folds] */
+export async function showName(place, changed = async () => {}, folds = false) {
   await fill(place, async () => {
     const { visible, display_name: name } = await readOwn("/api/leaderboard/opt-in");
     const again = async (/** @type {string} */ done) => {
-      await showName(place, changed);
+      await showName(place, changed, folds);
       tell(done);
+      byId("display-name").closest("details")?.setAttribute("open", ""); // otherwise it can’t get the focus
       byId("display-name").focus();
       await changed();
     };
@@ -30,10 +31,11 @@ export async function showName(place, changed = async () => {}) {
       await ask("POST", "/api/leaderboard/opt-in", { json: { display_name: chosen } });
       await again(`You appear as “${chosen}”.`);
     });
+    const parts = [form, h("div", { id: "leave-refused" })];
     return [
       h("h2", {}, visible ? "Your name on the leaderboard" : "Join the leaderboard"),
       h("p", { id: "seen" }, visible ? `You appear as “${name}”.` : "Only players who choose to appear are on it."),
-      form, h("div", { id: "leave-refused" }),
+      ...(folds && visible ? [h("details", {}, h("summary", {}, "Change"), ...parts)] : parts),
     ];
   });
 }

@@ -32,6 +32,9 @@ export function changed(before, after) {
   return true;
 }
 
+/** The rank of an entry; null beyond those that are counted. @param {number | null} place */
+export const rank = (place) => h("span", { class: `rank ${place && place < 4 ? "first" : ""}` }, place ?? "…");
+
 /**
  * @param {any[]} entries @param {string} caption
  * @param {{shown?: string, tag?: (entry: any) => string | false}} [more] `shown`: the id of the replay on the page;
@@ -42,7 +45,7 @@ export function entryTable(entries, caption, { shown, tag } = {}) {
     const text = tag?.(entry);
     return h("tr", { class: entry.own && "own" },
       h("th", {},
-        h("span", { class: "who" }, h("span", { class: `rank ${entry.rank && entry.rank < 4 ? "first" : ""}` }, entry.rank ?? "…"), " ",
+        h("span", { class: "who" }, rank(entry.rank), " ",
           h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name)),
         entry.own && h("b", { class: "tag" }, "You"), text && h("b", { class: "tag" }, text)),
       h("td", { class: "number" }, score(entry.score)),

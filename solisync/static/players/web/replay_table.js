@@ -3,7 +3,7 @@
 
 import { clock, h, initial, played, score, table, words } from "./page.js";
 
-const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …" });
+const MARKS = /** @type {Record<string, string>} */ ({ verified: "✓ Verified", pending: "Checking …", refuted: "✗ Refuted" });
 
 /** The mark of a verdict. @param {string} verdict */
 export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");

@@ -1,5 +1,5 @@
 // @ts-check
-/** /replays: the newest verified games, or those of all verdicts, filtered by mode and draw mode; and older ones below them. */
+/** /replays: the newest verified games, or all uploads, filtered by mode and draw mode; a button adds older ones. */
 
 import { read } from "./api.js";
 import { Refusal } from "./http.js";

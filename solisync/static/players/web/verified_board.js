@@ -3,7 +3,7 @@
 
 import { readOwn } from "./api.js";
 import { showName } from "./display_name.js";
-import { changed, entryTable, pages } from "./entries.js";
+import { changed, entryTable, pages, rank } from "./entries.js";
 import { follow, replace } from "./live.js";
 import { ago, byId, clock, fill, h, score, table } from "./page.js";
 
@@ -54,8 +54,9 @@ async function refresh() {
 
 async function reports() {
   const list = await readOwn("/api/leaderboard");
-  const row = (/** @type {any} */ entry) => h("tr", {},
-    h("th", {}, entry.display_name, entry.verified && h("b", { class: "tag" }, "✓ Verified")),
+  const row = (/** @type {any} */ entry, /** @type {number} */ index) => h("tr", {},
+    h("th", {}, h("span", { class: "who" }, rank(index + 1), " ", entry.display_name),
+      entry.verified ? h("b", { class: "tag" }, "✓ Verified") : entry.best_score !== null && h("span", { class: "mark" }, " Not proved")),
     h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
     h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
     h("td", {}, ago(entry.recorded_at)));
@@ -77,23 +78,32 @@ function choose(chosen) {
   if (chosen.id === "tab-reported") reported();
 }
 
+/** Put the choice of board into the address. */
+function keepChoice() {
+  const query = new URLSearchParams({ ...(byId("verified").hidden && { board: "reported" }), ...(draw.value && { draw: draw.value }) });
+  history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
+}
+
 for (const tab of tabs) {
-  tab.onclick = () => choose(tab);
+  tab.onclick = () => (choose(tab), keepChoice());
   tab.onkeydown = ({ key }) => {
     if (key !== "ArrowLeft" && key !== "ArrowRight") return;
     const other = tabs[1 - tabs.indexOf(tab)];
     other.focus();
-    choose(other);
+    other.click();
   };
 }
-draw.onchange = () => load(false);
+draw.onchange = () => (keepChoice(), load(false));
+const wanted = new URLSearchParams(location.search);
+for (const option of draw.options) option.selected = option.value === wanted.get("draw");
+if (wanted.get("board") === "reported") choose(tabs[1]);
 byId("more").onclick = () => load(true);
 
 let following = false;
 
 /** Show the boards. */
 export async function start() {
-  await Promise.all([load(false), showName(byId("name"), () => load(false))]);
+  await Promise.all([load(false), showName(byId("name"), () => load(false), true)]);
   if (following) return;
   following = true;
   follow(refresh, ({ data }) => data?.board === "verified", { boards: ["verified"] });
