@@ -8,7 +8,7 @@ class Plan:
 
     def __init__(self, lines):
         self.text = "\n".join(line for (line,) in lines)
-        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0]  # of the topmost node, for all nodes
+        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0].partition(",")[0]  # of all nodes, not temp
         self.buffers = sum(int(part.partition("=")[2]) for part in touched.split() if part.startswith(("hit", "read")))
         self.milliseconds = float(self.text.partition("Execution Time: ")[2].split()[0])
 
