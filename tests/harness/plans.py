@@ -8,7 +8,8 @@ class Plan:
 
     def __init__(self, lines):
         self.text = "\n".join(line for (line,) in lines)
-        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0].partition(",")[0]  # of all nodes, not temp
+        # of the topmost node, for all nodes; temporary files follow after a comma
+        touched = self.text.partition("Buffers: shared ")[2].partition("\n")[0].partition(",")[0]
         self.buffers = sum(int(part.partition("=")[2]) for part in touched.split() if part.startswith(("hit", "read")))
         self.milliseconds = float(self.text.partition("Execution Time: ")[2].split()[0])
 
