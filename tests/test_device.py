@@ -6,6 +6,7 @@ import stat
 
 import pytest
 from msgspec import Struct
+from twisted.internet.defer import Deferred
 
 from solisync.client import ApiError
 from solisync.client.device import Device
@@ -172,22 +173,41 @@ async def test_ended_session_signs_out_and_keeps_the_games(device):
     assert (await ann.pull()).merged.stats.games_played == 1
 
 
-async def test_joined_guest_leaves_the_games_that_it_finished_during_the_join(device, server):
-    """These games are the player's."""
+def during_the_login(device, action):
+    """Call a function when the device logs in, before it has the answer."""
+    call = device._call
+
+    async def wrapped(method, path, *arguments, **options):
+        if path == "/api/auth/login":
+            action()
+        return await call(method, path, *arguments, **options)
+
+    device._call = wrapped
+
+
+async def test_games_finished_during_a_join_are_the_players(device, server):
+    """The guest, who finished them, no longer exists."""
     await server.player("ann")
     guest = device()
     await guest.guest()
     guest.finish(game(1), REPLAY)
-    login = guest._call
-
-    async def slow_login(method, path, *arguments, **options):
-        if path == "/api/auth/login":
-            guest.finish(game(2))
-        return await login(method, path, *arguments, **options)
-
-    guest._call = slow_login
+    during_the_login(guest, lambda: guest.finish(game(2)))
     await guest.join_as("ann", PASSWORD)
     guest.finish(game(3))
     await guest.sync()
     assert (await guest.me()).username == "ann"
     assert (await guest.pull()).merged.stats.games_played == 3
+
+
+async def test_join_waits_for_a_refresh_of_the_guest(device, server):
+    """The refresh spends the guest's token, and only its answer has the next one."""
+    await server.player("ann")
+    guest = device()
+    await guest.guest()
+    guest.finish(game(1))
+    refreshes = []
+    during_the_login(guest, lambda: refreshes.append(Deferred.fromCoroutine(guest.refresh())))
+    await guest.join_as("ann", PASSWORD)
+    await refreshes[0]
+    assert (await guest.me()).username == "ann"
+    assert (await guest.pull()).merged.stats.games_played == 1

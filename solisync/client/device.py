@@ -76,12 +76,15 @@ class Device(Client):
         return self.tokens is not None
 
     @property
-    def journal(self) -> Journal:
-        """The journal of the player."""
+    def _player(self) -> str:
         assert self.tokens is not None, "register or log in first"
         claims = self.tokens.access_token.split(".")[1]
-        player = msgspec.json.decode(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"]
-        return self._kept.journals.setdefault(player, Journal())
+        return str(msgspec.json.decode(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the player."""
+        return self._kept.journals.setdefault(self._player, Journal())
 
     def finish(self, game: FinishedGame, replay: dict[str, Any] | None = None) -> None:
         """Store a finished game, with the replay to upload if it is won. The same game again changes nothing."""
@@ -126,7 +129,9 @@ class Device(Client):
             body = msgspec.Raw(journal.sent.body.encode())
             return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=body)
         except ApiError as error:
-            if error.status == 400:  # nothing was stored: the next attempt begins with a pull
+            if (
+                error.status == 400 and error.code is not None
+            ):  # nothing was stored: the next attempt begins with a pull
                 journal.sent = None
                 self._store.save()
             raise
@@ -142,7 +147,7 @@ class Device(Client):
             try:
                 replay_id = await self.upload_replay(win.body.encode())
             except ApiError as error:
-                if error.status != 400:
+                if error.status != 400 or error.code is None:
                     raise
                 refused = refused or error
                 continue
@@ -184,19 +189,22 @@ class Device(Client):
             if me.username == username.strip():  # it has succeeded before
                 return
             await self._sync()  # the games of the guest reach the service
-            if self._retry_key is not None:
-                await self.refresh()
-            assert self.tokens is not None
             body = AuthRequest(username, password)
             tokens = await self._call("POST", "/api/auth/login", TokenPair, body=body)
-            unsent, self._kept.joining = self.journal, self.tokens.refresh_token
-            super()._keep(tokens, None)
-            self._kept.tokens = tokens
-            self.journal.games += unsent.games  # finished during these requests
-            self.journal.wins += unsent.wins
-            unsent.games, unsent.wins = [], []
-            self._store.save()
+            while self._retry_key is not None:  # a refresh has no answer yet, and may have spent the guest's token
+                await self.refresh()
+            self._become(tokens)
         await self._join()
+
+    def _become(self, player: TokenPair) -> None:
+        """Change from the guest to a player, who gets the games that were finished during the requests."""
+        assert self.tokens is not None
+        unsent, self._kept.joining = self._kept.journals.pop(self._player), self.tokens.refresh_token
+        super()._keep(player, None)
+        self.journal.games += unsent.games
+        self.journal.wins += unsent.wins
+        self._kept.tokens = player
+        self._store.save()
 
     async def _join(self) -> None:
         assert self._kept.joining is not None
