@@ -88,7 +88,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
     watched = ann.upload(game(1))
     ann.upload(game(2))
     for width, scheme, kind in ((1280, "light", "wide"), (390, "dark", "narrow")):
-        visitor = visit(width=width, scheme=scheme, reduced_motion="reduce")
+        visitor = visit(width=width, scheme=scheme, reduced_motion="reduce", service_workers="allow")
 
         def take(name, path=None, act=None, visitor=visitor, kind=kind):
             page = visitor.open(path) if path else visitor.page
@@ -115,7 +115,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
         take("play", "/play", lambda page: page.click("#hint"))
         keep(visitor.page, replay, moves, ms=312_000)
         take("play-won", "/play", proved)
-        pictures_of_states(visit, take, width=width, scheme=scheme, reduced_motion="reduce")
+        pictures_of_states(visit, take, width=width, scheme=scheme, reduced_motion="reduce", service_workers="allow")
         take("replay", f"/replays/{watched}?move=96", lambda page: page.wait_for_selector("#player.ready"))
         take("leaderboard", "/leaderboard")
         take("daily", "/daily")
