@@ -32,6 +32,9 @@ class Counted:
         self.asked += 1
         return await self._database.run(*arguments, **options)
 
+    def connection(self, **options):
+        return self._database.connection(**options)
+
 
 @pytest.fixture
 def database(shared_dsn, open_database):

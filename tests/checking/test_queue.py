@@ -44,7 +44,7 @@ class Queue:
         return claims
 
     async def settle(self, claim, verdict=REFUTED, *, engine=1, timeline_digest=None):
-        known = {"engine": engine, "timeline_digest": timeline_digest, "days": None}
+        known = {"engine": engine, "timeline_digest": timeline_digest, "days": None, "proved": None}
         work = boards.changed_by, claim.user_id, checks.settle, claim, verdict
         return (await self.database.transact(*work, **known))[0]
 
