@@ -1,15 +1,12 @@
 """The record of acts in the console, its filters, and which acts can be reversed (docs/console.md "Record")."""
 
-
 import pytest
 import pytest_twisted
 
 from tests.harness.payloads import replay
 
 WHY = {"reason": "spam"}
-
-
-UNKNOWN_PLAYER = "0b0f4c7e-6a5d-4f7e-9a30-1d2c3b4a5f60"
+NOBODY = "0b0f4c7e-6a5d-4f7e-9a30-1d2c3b4a5f60"
 
 
 @pytest_twisted.async_fixture
@@ -59,7 +56,7 @@ async def test_record_is_filtered(console, server, administrate, ann):
 
 @pytest.mark.parametrize(
     "query",
-    ["act=fun", "admin=nobody", "player=nobody", f"player={UNKNOWN_PLAYER}", "reason=fun", "from=yesterday", "to=2026-02-30"],
+    ["act=fun", "admin=nobody", "player=nobody", f"player={NOBODY}", "reason=fun", "from=yesterday", "to=2026-02-30"],
 )
 async def test_unknown_filter_returns_400(console, ann, query):
     answer = await console.ask("GET", f"/acts?{query}")
