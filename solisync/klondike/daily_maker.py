@@ -1,7 +1,7 @@
 """`python -m solisync.klondike daily FROM TO`: find the offsets of days, so that their deals can be won.
 
-A day's offset is the least with a deal that `find_win` wins in both draw modes. If the day's goal is a score, one of
-the two wins must reach it.
+A day's offset is the least with a deal that no earlier day has, and that `find_win` wins in both draw modes. If the
+day's goal is a score, one of the two wins must reach it.
 """
 
 import argparse
@@ -10,19 +10,33 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from datetime import date
-from functools import lru_cache
 from multiprocessing import Pool
+from multiprocessing.pool import Pool as PoolType
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from .daily import FIRST_DAY, OFFSET_MAX, SCORE_GOALS, days_between, digits_of, goal_kind, read_offsets, seed_at
+from .daily import (
+    FIRST_DAY,
+    OFFSET_MAX,
+    OFFSETS,
+    SCORE_GOALS,
+    daily_seed,
+    days_between,
+    digits_of,
+    goal_kind,
+    read_offsets,
+    seed_at,
+)
 from .recording import DRAW_MODES
 from .solver import find_win
 
-_CHUNK = 10
+_AHEAD = 10
 _REPORT_SECONDS = 10
+
+Scores = Callable[[int], int | None]
 
 
 class Choice(NamedTuple):
@@ -30,24 +44,29 @@ class Choice(NamedTuple):
 
     day: date
     offset: int
+    taken: int
+    """Earlier days have these deals."""
     not_won: int
     """The search found no win in one of the draw modes."""
     score_too_low: int
 
 
-def choose(day: date) -> Choice:
-    """Find a day's offset."""
+def choose(day: date, taken: AbstractSet[int], score_of: Scores) -> Choice:
+    """Find a day's offset; `taken` has the seeds of earlier days."""
     goal = SCORE_GOALS.get(goal_kind(day), 0)
-    passed = {"not_won": 0, "score_too_low": 0}
+    passed = {"taken": 0, "not_won": 0, "score_too_low": 0}
     for offset in range(OFFSET_MAX + 1):
-        score = best_score(seed_at(day, offset))
-        if score is not None and score >= goal:
+        if (seed := seed_at(day, offset)) in taken:
+            passed["taken"] += 1
+        elif (score := score_of(seed)) is None:
+            passed["not_won"] += 1
+        elif score < goal:
+            passed["score_too_low"] += 1
+        else:
             return Choice(day, offset, **passed)
-        passed["not_won" if score is None else "score_too_low"] += 1
     raise AssertionError(f"{day}: no offset up to {OFFSET_MAX} has a deal that can be won")
 
 
-@lru_cache(maxsize=100)  # the seeds of neighbouring days are neighbours too
 def best_score(seed: int) -> int | None:
     """The higher score of the wins that a search finds in both draw modes, or None if it finds none in one of them."""
     scores = []
@@ -56,6 +75,19 @@ def best_score(seed: int) -> int | None:
             return None
         scores.append(win.score)
     return max(scores)
+
+
+def scores_from(pool: PoolType) -> Scores:
+    """Return `best_score`, which finds in all processes what the next days need too: their seeds are neighbours."""
+    known: dict[int, int | None] = {}
+
+    def score_of(seed: int) -> int | None:
+        if seed not in known:
+            missing = [each for each in range(seed, seed + _AHEAD) if each not in known]
+            known.update(zip(missing, pool.map(best_score, missing, chunksize=1), strict=True))
+        return known[seed]
+
+    return score_of
 
 
 def main(arguments: list[str]) -> int:
@@ -109,11 +141,19 @@ def _offsets(days: list[date], kept: TextIO, processes: int) -> list[int]:
         kept.truncate(len(lines) + 1 if lines else 0)
     offsets = read_offsets(lines)
     missing = [day for day in days if day not in offsets]
+    taken = {daily_seed(day) for day in OFFSETS if day < days[0]} | {seed_at(*each) for each in offsets.items()}
     with Pool(max(1, processes), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        for choice in _reported(pool.imap(choose, missing, chunksize=_CHUNK), len(missing)):
+        for choice in _reported(_choices(missing, taken, scores_from(pool)), len(missing)):
             offsets[choice.day] = choice.offset
             print(choice.day, digits_of([choice.offset]), file=kept, flush=True)
     return [offsets[day] for day in days]
+
+
+def _choices(days: list[date], taken: set[int], score_of: Scores) -> Iterator[Choice]:
+    for day in days:
+        choice = choose(day, taken, score_of)
+        taken.add(seed_at(day, choice.offset))
+        yield choice
 
 
 def _reported(choices: Iterator[Choice], expected: int) -> Iterator[Choice]:
@@ -132,7 +172,8 @@ def _reported(choices: Iterator[Choice], expected: int) -> Iterator[Choice]:
         print(
             f"{len(done)} days, {seconds:.3f} seconds each; days by offset: {dict(sorted(numbers.items()))}",
             f"deals passed over: {sum(choice.not_won for choice in done)} without a win in both draw modes,"
-            f" {sum(choice.score_too_low for choice in done)} below the score of the day",
+            f" {sum(choice.score_too_low for choice in done)} below the score of the day,"
+            f" {sum(choice.taken for choice in done)} of earlier days",
             sep="\n",
             file=sys.stderr,
         )
