@@ -1,7 +1,7 @@
 """Lists of players for operators in several orders, also of those in one state: docs/console.md "Lists".
 
 Each order has an index, from which a page reads the next players. Players without a value in that order, such as those
-without a session, come last. A page of players in one state sorts all of them if they are at most SORTED; otherwise it
+without a session, come last. A page of players in one state sorts all of them if they are at most SCANNED; otherwise it
 reads up to SCANNED players in the order, and leaves the others out.
 """
 
@@ -18,7 +18,6 @@ Order = Literal["newest", "last_used", "replays", "bytes"]
 State = Literal["guests", "suspended", "locked"]
 
 SCANNED = 2_000
-SORTED = 10_000
 WITHOUT = -1  # the key of players without a value
 
 
@@ -155,8 +154,8 @@ _SORTS = {"newest": SORTED_NEWEST, "last_used": SORTED_LAST_USED, "replays": SOR
     f"""
     SELECT (SELECT count(*) FROM (
         {" UNION ALL ".join(f"SELECT FROM ({each}) AS x WHERE $1::text = '{state}'" for state, each in _STATES.items())}
-        LIMIT {SORTED + 1}
-    ) AS members) <= {SORTED}
+        LIMIT {SCANNED + 1}
+    ) AS members) <= {SCANNED}
     """,  # noqa: S608
     prepared=False,
     row=bool,

@@ -24,7 +24,8 @@ LAST = paging.LAST_NUMBER
 TARGET = 50  # milliseconds
 EVERYBODY = "203.0.113.7"  # an address that a tenth of all events came from
 
-# Every tenth player has been suspended or locked, and one of them uploads, changes names and signs in without end.
+# Every tenth player is suspended, and as many are locked as a page sorts. One player has a thousand times as many
+# replays, names and sign-ins as others.
 FILL = """
     SET session_replication_role = replica;
     INSERT INTO users (id, username, password_hash, created_at, avatar_extension, guest)
@@ -55,7 +56,8 @@ FILL = """
     SELECT now(), id, 'opted in', '198.51.100.1', 1 FROM users, generate_series(1, 20000) WHERE username = 'Player_1';
     INSERT INTO suspensions SELECT id, now() - random() * interval '1 year', NULL, NULL, true FROM users
     WHERE username LIKE '%%0';
-    INSERT INTO profile_locks SELECT id, now() - random() * interval '1 year' FROM users WHERE username LIKE '%%00';
+    INSERT INTO profile_locks SELECT id, now() - random() * interval '1 year' FROM users
+    WHERE username LIKE '%%000' OR username LIKE '%%500';
     INSERT INTO review_seen (kind, item, user_id, admin)
     SELECT 'names', id::text, user_id, 'ann' FROM account_history WHERE event = 'opted in' ORDER BY id DESC LIMIT 10000;
     INSERT INTO review_seen (kind, item, user_id, admin)
