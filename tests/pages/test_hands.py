@@ -1,11 +1,12 @@
-"""Tests of fast and slow input on /play: drags by finger, and clicks on moving cards. No input is lost."""
+"""Tests of input on /play: drags by finger, clicks on moving cards, and keys. No input is lost."""
 
 import re
 
 import pytest
 
+from tests.harness.constants import PATIENCE
 from tests.pages.player import Fingers, Hand, address, choose, keep, kept, opened, won_game
-from tests.pages.visitor import until
+from tests.pages.visitor import Game, until
 
 PHONE = {"width": 390, "has_touch": True, "is_mobile": True}
 LAPTOP = {"width": 1280, "has_touch": True}
@@ -106,3 +107,82 @@ def test_double_click_moves_to_a_foundation_when_a_click_selects(visitor):
     page.mouse.dblclick(*hand.centre("t6"))
     assert kept(page)["moves"] == "fa1s-0s-0ik1"
     assert page.locator("#board .chosen").count() == 1  # the second click has selected the moved card
+
+
+def moves_and_undos(page):
+    game = kept(page)
+    return game["moves"], game["undos"]
+
+
+def test_redo_makes_undone_moves_again(visitor):
+    """Each redo is a recorded move, in the order of play, after a reload too."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    press = page.keyboard.press
+    Hand(page).drag(("t1", "f0", 1))
+    Hand(page).stock()
+    for keys in ("Control+z", "u", "Control+y"):
+        press(keys)
+    assert moves_and_undos(page) == ("fa1s-0fa1", [2, 2])
+    opened(visitor)
+    press("Control+Shift+z")
+    assert moves_and_undos(page) == ("fa1s-0fa1s-0", [2, 2])
+    press("Control+y")
+    assert page.text_content("#said").startswith("Nothing to redo")
+    assert page.inner_text("#moves") == "2 moves, 2 undos"
+
+
+def test_redo_ends_with_another_move(visitor):
+    page = opened(visitor, "/play?deal=42&draw=one")
+    Hand(page).drag(("t1", "f0", 1))
+    page.keyboard.press("Control+z")
+    Hand(page).stock()
+    page.keyboard.press("Control+y")
+    assert moves_and_undos(page) == ("fa1s-0", [1])
+
+
+def test_win_with_a_redo_is_verified(visit, site):
+    """The verdict counts the undo before the redo."""
+    ann = visit(reduced_motion="reduce")
+    ann.register()
+    replay, moves = won_game(2)
+    keep(ann.page, replay, moves[:-1])
+    page = opened(ann)
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+y")
+    Hand(page).drag(moves[-1])
+    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    ann_api = Game(site, login=True)
+    (mine,) = ann_api.call("GET", "/api/me/replays")["replays"]
+    assert ann_api.call("GET", f"/api/replays/{mine['id']}/verdict")["undos"] == 1
+
+
+@pytest.mark.parametrize("focus", ["body", "#hint", "#settings summary", "[name=four]", "#board [tabindex='0']"])
+def test_keys_work_wherever_the_focus_is(visitor, focus):
+    """A click gives the focus to a button or a setting. The keys make a hint, an undo, a redo and a new deal."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    Hand(page).drag(("t1", "f0", 1))
+    choose(page)
+    if focus == "#hint":
+        page.click(focus)
+    else:
+        page.evaluate("selector => (document.activeElement.blur(), document.querySelector(selector).focus())", focus)
+    page.keyboard.press("h")
+    assert page.locator("#board .hint").count()
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+y")
+    assert moves_and_undos(page) == ("fa1fa1", [1])
+    page.keyboard.press("n")
+    assert page.is_visible("#leave")
+
+
+def test_keys_do_nothing_in_a_field_or_a_dialog(visitor):
+    page = opened(visitor, "/play?deal=42&draw=one")
+    Hand(page).drag(("t1", "f0", 1))
+    page.evaluate("document.querySelector('main').appendChild(document.createElement('input')).focus()")
+    page.keyboard.type("hun?")
+    assert page.input_value("main > input") == "hun?"
+    page.click("#help-open")
+    for keys in ("h", "u", "n", "Control+z"):
+        page.keyboard.press(keys)
+    assert moves_and_undos(page) == ("fa1", [])
+    assert page.locator("#board .hint, #leave[open]").count() == 0

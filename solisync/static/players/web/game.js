@@ -9,7 +9,7 @@ import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klon
  * @typedef {import("./board.js").Step} Step
  * @typedef {import("./klondike.js").Move} Move
  * @typedef {import("./progress.js").Day} Day
- * @typedef {{position: Position, score: number, moves: number, step: Step}} Before a state to return to, and the step that left it
+ * @typedef {{position: Position, score: number, moves: number, move: Move, step: Step}} Before a state to return to, and the move that left it
  * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
  *   a game in its stored form; `moves` has three letters for each move
  */
@@ -71,6 +71,8 @@ export class Game {
     this.undoPlaces = [];
     /** @type {Before[]} */
     this.history = [];
+    /** @type {Move[]} the moves that redo can make again, the next one last */
+    this.undone = [];
   }
 
   /** Make a move, and return its step, or null if the rules refuse it. @param {Move} move @returns {Step | null} */
@@ -83,7 +85,9 @@ export class Game {
     const [from, to] = played.turned ? ["w", "s"] : [move.from, move.to];
     /** @type {Step} */
     const step = { input: move === STOCK ? "stock" : "move", from, to, cards: played.cards, flipped: played.flipped, score: this.score };
-    this.history = [...this.history.slice(1 - UNDO_DEPTH), { position, score, moves, step }];
+    this.history = [...this.history.slice(1 - UNDO_DEPTH), { position, score, moves, move, step }];
+    const again = this.undone.pop();
+    if (again && lettered(again) !== lettered(move)) this.undone = [];
     this.position = played.position;
     this.moves += 1;
     this.won = isWon(played.position);
@@ -104,7 +108,8 @@ export class Game {
   undo() {
     const before = this.canUndo && this.history.pop();
     if (!before) return null;
-    const { step } = before;
+    const { move, step } = before;
+    this.undone.push(move);
     this.position = before.position;
     this.score = Math.max(0, before.score - UNDO_PENALTY);
     this.moves = before.moves;

@@ -99,6 +99,14 @@ function undo() {
   const before = game.score;
   const step = game.undo();
   if (step) done(step, before, step.to);
+  else say("Nothing to undo");
+}
+
+/** Make the move again that undo took back last. */
+function redo() {
+  const next = game.undone.at(-1);
+  if (next) move(next);
+  else say("Nothing to redo");
 }
 
 function hint() {
@@ -289,20 +297,23 @@ function readBoard() {
 }
 
 const actions = /** @type {Record<string, () => void>} */ ({
-  undo, hint, finish: finishing, again, read: readBoard,
+  undo, redo, hint, finish: finishing, again, read: readBoard,
   new: async () => (await left()) && newDeal(),
   "help-open": () => byId("help").showModal(),
 });
 for (const [id, action] of Object.entries(actions)) {
   actions[id] = () => (seat?.taken || id === "help-open" || id === "read") && action();
-  byId(id).onclick = actions[id];
+  document.getElementById(id)?.addEventListener("click", actions[id]); // redo has keys alone
 }
-const KEYS = /** @type {Record<string, string>} */ ({ u: "undo", h: "hint", n: "new", "?": "help-open" });
-byId("board").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-  if (event.altKey || event.metaKey || byId("board").inert) return;
-  const undoes = event.ctrlKey && event.key === "z";
-  if (event.ctrlKey && !undoes) return;
-  const action = actions[undoes ? "undo" : KEYS[event.key.toLowerCase()]];
+const KEYS = /** @type {Record<string, string>} */ ({
+  u: "undo", "ctrl+z": "undo", "ctrl+y": "redo", "ctrl+shift+z": "redo", h: "hint", n: "new", "?": "help-open",
+});
+addEventListener("keydown", (event) => {
+  const { key, ctrlKey, metaKey, shiftKey, target } = event;
+  const field = target instanceof Element && target.matches("input:not([type=checkbox], [type=radio])");
+  if (field || event.altKey || document.querySelector("dialog[open]")) return;
+  const ctrl = ctrlKey || metaKey; // Macs have Cmd instead
+  const action = actions[KEYS[`${ctrl ? "ctrl+" : ""}${ctrl && shiftKey ? "shift+" : ""}${key.toLowerCase()}`]];
   if (!action) return;
   event.preventDefault();
   action();
