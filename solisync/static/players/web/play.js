@@ -23,13 +23,13 @@ const table = new Table(byId("board"), { move, refuse: say, tell: say });
 const form = /** @type {HTMLFormElement} */ (byId("settings"));
 /** The module for finished games. It loads after the first cards, like all that they don't need. */
 const results = () => import("./results.js");
+/** The module for hints. It loads with the first move, or with the first hint. */
+const advice = () => import("./hints.js");
 
 /** @type {Game} */
 let game;
 /** @type {import("./seat.js").Seat | undefined} the seat; `taken` if this tab plays */
 let seat;
-/** @type {typeof import("./hints.js") | undefined} */
-let advice;
 /** @type {typeof import("./goal.js") | undefined} */
 let goals;
 let hinted = 0;
@@ -43,20 +43,28 @@ function notice(text, actions = {}) {
 
 // The game
 
-/** Show the game, and return whether it is stuck. @param {number} flight @param {string} [pile] the pile that gets the focus */
+/** Show the game. @param {number} flight @param {string} [pile] the pile that gets the focus */
 function show(flight, pile) {
   table.show(game.position, game.draw, calm.matches || document.hidden ? 0 : flight, pile);
-  const stuck = !game.won && Boolean(advice?.isStuck(game.position, game.draw, game.before));
   hinted = 0;
   byId("points").textContent = counted(game.score, "point");
   byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("undo").disabled = !game.canUndo;
-  byId("hint").disabled = game.won || stuck || !advice;
   byId("finish").hidden = !finish(game.position);
-  byId("stuck").hidden = !stuck;
   byId("read-out").hidden = true;
   showTime();
-  return stuck;
+  judge();
+}
+
+/** Show whether the game is stuck, and announce it after the last step. A new game isn't judged. */
+async function judge() {
+  const { position, draw, before, won, record } = game;
+  const judged = !won && record.length && (await advice().catch(() => null));
+  if (game.position !== position) return;
+  const stuck = Boolean(judged && judged.isStuck(position, draw, before));
+  if (stuck && byId("stuck").hidden) say([byId("said").textContent, byId("stuck").textContent].filter(Boolean).join(". "));
+  byId("stuck").hidden = !stuck;
+  byId("hint").disabled = won || stuck || !seat?.taken;
 }
 
 /** Show the time, and with it the state of the goal of the day. */
@@ -79,11 +87,10 @@ function stateOf(goal, { counting, hasBonus, meets }) {
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
 function done(step, before, pile) {
-  const stuck = show(FLIGHT_MS, pile);
+  show(FLIGHT_MS, pile);
   if (!keepGame(game)) notice("This browser can’t save your game.");
   const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
-  const words = `${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`;
-  say(stuck ? `${words}. ${byId("stuck").textContent}` : words);
+  say(`${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`);
   if (game.won) results().then(({ won }) => won(game), () => {});
 }
 
@@ -109,14 +116,17 @@ function redo() {
   else say("Nothing to redo");
 }
 
-function hint() {
-  if (!advice || byId("hint").disabled) return say("No hint available");
-  const found = advice.hints(game.position, game.draw, game.before);
+async function hint() {
+  const { position, draw, before } = game;
+  const module = byId("hint").disabled ? null : await advice().catch(() => null);
+  if (!module) return say("No hint available");
+  if (game.position !== position) return;
+  const found = module.hints(position, draw, before);
   const shown = found[hinted % found.length];
   if (!shown) return tell("Hint: undo the last move"); // every way forward begins with an undo
   hinted += 1;
   table.hint(shown);
-  const { piles } = game.position;
+  const { piles } = position;
   if (shown === STOCK) return say(piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over");
   say(`Hint: ${named(/** @type {number} */ (piles[shown.from].at(-shown.count)))} to ${place(shown.to)}`);
 }
@@ -331,15 +341,14 @@ if (kept) {
   show(0);
 } else await open();
 const [{ Seat }] = await Promise.all([
-  import("./seat.js"), import("./hints.js").then((module) => (advice = module), () => {}), table.draggable().catch(() => {}),
-  import("./goal.js").then((module) => (goals = module), () => {}),
+  import("./seat.js"), table.draggable().catch(() => {}), import("./goal.js").then((module) => (goals = module), () => {}),
 ]);
 seat = new Seat(setAside, () => (notice(""), open()));
 if (!(await seat.take(false))) setAside();
 else if (kept) await open();
 else {
   byId("board").inert = false;
-  show(0); // again, now with hints
+  show(0); // again, with the hint's button
 }
 byId("board").removeAttribute("aria-busy");
 results().then(({ start }) => start({ again, deal: actions.new }), () => {});

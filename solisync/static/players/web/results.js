@@ -5,7 +5,7 @@ import { readOwn } from "./api.js";
 import { DAY_HOURS } from "./goal.js";
 import { Refusal, username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
-import { byId, counted, countDown, fill, h, say, sentence } from "./page.js";
+import { byId, counted, countDown, h, say, sentence } from "./page.js";
 import * as win from "./win.js";
 
 /** @typedef {import("./game.js").Game} Game */
@@ -147,14 +147,7 @@ async function showDay() {
 }
 
 /** Show the player's statistics if they are unfolded. */
-async function statistics() {
-  if (!byId("statistics").open) return;
-  await fill(byId("standing"), async () => {
-    const { standing } = await import("./standing.js");
-    const facts = await standing(new Date().toISOString().slice(0, 10));
-    return facts.length ? facts : [h("p", {}, "No finished games yet.")];
-  });
-}
+const statistics = async () => byId("statistics").open && (await import("./standing.js")).show(byId("standing"));
 
 /** Show unsent games now and after each change. @param {Record<string, () => void>} actions `deal`, `again` */
 export function start(actions) {

@@ -6,7 +6,7 @@ import { inTime } from "./goal.js";
 import { username } from "./http.js";
 import { GUEST, journalOf, journals, take } from "./journal.js";
 import { exclusively } from "./locks.js";
-import { clock, counted, h, score } from "./page.js";
+import { clock, counted, fill, h, score } from "./page.js";
 import { statsOf } from "./progress.js";
 
 const DAY_MS = 86_400_000;
@@ -85,3 +85,9 @@ export async function standing(today) {
   const facts = [...gamesOf(stats), ...(answer ? progressOf(answer, today) : [])];
   return [h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
 }
+
+/** Show the statistics of today in `place`. @param {HTMLElement} place */
+export const show = (place) => fill(place, async () => {
+  const facts = await standing(new Date().toISOString().slice(0, 10));
+  return facts.length ? facts : [h("p", {}, "No finished games yet.")];
+});
