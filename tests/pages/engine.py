@@ -41,7 +41,7 @@ ADVICE = (
     + PRELUDE
     + """const { isStuck } = await web("hints.js");
   return asked.map(({ position, draw }) => ({
-    stuck: isStuck(position, draw, []), finish: engine.finish(position),
+    stuck: isStuck(position, draw, []), finish: engine.finish(position, draw),
   })); }"""
 )
 

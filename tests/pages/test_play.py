@@ -6,7 +6,7 @@ import pytest
 
 from solisync.klondike.deal import deal
 from solisync.klondike.game import Game as Engine
-from solisync.klondike.rules import STOCK_CLICK
+from solisync.klondike.rules import STOCK_CLICK, Move
 from solisync.klondike.scoring import MAY_19
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import read
@@ -359,25 +359,28 @@ def test_clock_runs_only_while_the_player_can_play(visit):
     assert kept(page)["ms"] - before < 5_000
 
 
-def test_finish_button_wins_and_scores_like_play_by_hand(visit):
-    """The button appears when the win is certain."""
+@pytest.mark.parametrize("stock", [True, False], ids=["stock", "no stock"])
+def test_finish_button_wins_and_scores_like_play_by_hand(visit, stock):
+    """The button appears when no card is face down, also with cards in stock and waste."""
     visitor = visit()
     replay, moves = won_game(0)
     page = opened(visitor)
-    page.goto("/replays")
     engine = Engine(deal(replay["seed"]), MAY_19, draw=read(replay).draw)
     so_far = 0
     for move in read(replay).moves:
-        if not engine.board[11] and not engine.board[12] and all(c < 64 for pile in engine.board[4:11] for c in pile):
+        if all(c < 64 for pile in engine.board[4:11] for c in pile) and (stock or not any(engine.board[11:])):
             break
         engine.play(move)
         so_far += 1
+    assert any(engine.board[11:]) == stock
     keep(page, replay, moves[:so_far])
     opened(visitor)
-    left = 52 - sum(len(pile) for pile in engine.board[:4])
     page.click("#finish")
     page.wait_for_selector("#won:not([hidden])")
-    assert page.inner_text("#points") == f"{engine.score + 10 * left} points"
+    for letters in re.findall("...", kept(page)["moves"])[so_far:]:
+        engine.play(STOCK_CLICK if letters == "s-0" else Move(*map("abcdefghijk_l".index, letters[:2]), 1))
+    assert engine.won
+    assert page.inner_text("#points") == f"{engine.score} points"
     assert not page.is_visible("#finish")
     assert page.is_disabled("#undo")
 

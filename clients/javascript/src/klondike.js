@@ -205,16 +205,23 @@ export function moves(position) {
   });
 }
 
-/** The moves that win a game without face-down cards, stock and waste; null for any other position. @param {Position} position @returns {Move[] | null} */
-export function finish(position) {
-  const { piles, down } = position;
-  if (piles.s.length || piles.w.length || COLUMNS.some((pile) => down[pile]) || isWon(position)) return null;
+/**
+ * The moves that win a game without face-down cards in columns: to foundations, from the waste to columns, or else a
+ * click on the stock. Return null if cards lie face down, if these moves don't win, or if the game is won.
+ * @param {Position} position @param {number} draw @returns {Move[] | null}
+ */
+export function finish(position, draw) {
+  if (COLUMNS.some((pile) => position.down[pile]) || isWon(position)) return null;
   /** @type {Move[]} */
   const found = [];
+  let clicks = 0; // since the last move of a card
   for (let at = position; !isWon(at); ) {
-    const move = moves(at).find(({ to }) => to[0] === "f");
-    const played = move && play(at, move, 1);
-    if (!move || !played) return null;
+    const { s, w } = at.piles;
+    const all = moves(at);
+    const move = all.find(({ to }) => to[0] === "f") ?? all.find(({ from }) => from === "w") ?? STOCK;
+    clicks = move === STOCK ? clicks + 1 : 0;
+    const played = play(at, move, draw);
+    if (!played || clicks > s.length + w.length + 1) return null; // the stock has gone round once
     found.push(move);
     at = played.position;
   }

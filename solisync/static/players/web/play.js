@@ -50,7 +50,7 @@ function show(flight, pile) {
   byId("points").textContent = counted(game.score, "point");
   byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("undo").disabled = !game.canUndo;
-  byId("finish").hidden = !finish(game.position);
+  byId("finish").hidden = !finish(game.position, game.draw);
   byId("read-out").hidden = true;
   showTime();
   judge();
@@ -133,7 +133,7 @@ async function hint() {
 
 /** Move all cards to the foundations, one after the other, until the player does something else. */
 function finishing() {
-  const next = finish(game.position)?.[0];
+  const next = finish(game.position, game.draw)?.[0];
   if (!next) return;
   move(next);
   const { position } = game;
