@@ -85,6 +85,50 @@ def test_two_fast_clicks_on_one_pile_are_two_moves(visitor):
     assert page.inner_text("#points") == "30 points"
 
 
+def test_click_with_a_moving_hand_counts(visit):
+    """A mouse that moves by 8 pixels, or a finger by 10, between press and release clicks the card."""
+    for device in (PHONE, LAPTOP):
+        page = opened(visit(**device), "/play?deal=42&draw=one")
+        page.evaluate("scrollTo(0, 0)")
+        x, y = Hand(page).centre("t1")
+        if device == PHONE:
+            Fingers(page).drag((x, y), (x, y + 10), steps=2, pause=0)
+        else:
+            page.mouse.move(x, y)
+            page.mouse.down()
+            page.mouse.move(x + 8, y)
+            page.mouse.up()
+        assert kept(page)["moves"] == "fa1"
+
+
+def test_click_with_a_moving_hand_keeps_the_selection(visitor):
+    """The click moves the selected card to the pile under the mouse."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    choose(page, tap=False)
+    page.mouse.click(*Hand(page).centre("t4"))
+    x, y = Hand(page).centre("t6")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 8)
+    page.mouse.up()
+    assert kept(page)["moves"] == "ik1"
+
+
+def test_targets_are_lit_while_a_card_is_held(visitor):
+    """The marks show the legal targets of the card, and go when it is dropped."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    hand = Hand(page)
+    page.mouse.move(*hand.centre("t4"))
+    page.mouse.down()
+    page.mouse.move(*hand.centre("t1"), steps=3)
+    lit = page.evaluate("[...document.querySelectorAll('#board .target')].map(card => card.closest('ol').ariaLabel)")
+    assert [label.split(":")[0] for label in lit] == ["Column 7"]
+    page.mouse.move(*hand.centre("t6"), steps=3)
+    page.mouse.up()
+    assert page.locator("#board .target").count() == 0
+    assert kept(page)["moves"] == "ik1"
+
+
 def test_single_click_moves_a_card(visitor):
     """The card moves to its best pile, and the page announces the move."""
     page = opened(visitor, "/play?deal=42&draw=one")

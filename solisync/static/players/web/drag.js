@@ -8,6 +8,7 @@ import { h } from "./page.js";
 
 const MOUSE_PX = 3;
 const TOUCH_PX = 8;
+const CLICK_PX = 12; // a drag that never gets further is a click of a hand that moved
 
 /**
  * @typedef {{left: number, top: number, right: number, bottom: number}} Box
@@ -19,7 +20,9 @@ const TOUCH_PX = 8;
  * @property {(target: EventTarget | null) => Spot | null} spotOf
  * @property {(spot: Spot) => HTMLElement} button the button at the place of the card, even while it flies
  * @property {(spot: Spot) => number[]} cardsAt the cards that can be moved together
+ * @property {Spot | null} selected
  * @property {(spot: Spot | null) => void} select
+ * @property {(spot: Spot, again: boolean) => void} click
  * @property {(spot: Spot, piles: string[]) => void} drop
  */
 
@@ -70,7 +73,7 @@ export class Drag {
       .map((pile) => ({ pile, box: box({ pile, index: Infinity }) }));
     this.held = {
       id: event.pointerId, spot, places, cards, x: event.clientX, y: event.clientY, toX: 0, toY: 0,
-      box: box(spot), items: null, frame: 0,
+      box: box(spot), items: null, frame: 0, furthest: 0, selected: this.table.selected,
       least: event.pointerType === "mouse" ? MOUSE_PX : TOUCH_PX,
     };
   }
@@ -81,8 +84,9 @@ export class Drag {
     if (held?.id !== event.pointerId) return;
     held.toX = event.clientX - held.x;
     held.toY = event.clientY - held.y;
+    held.furthest = Math.max(held.furthest, Math.hypot(held.toX, held.toY));
     if (!held.items) {
-      if (Math.hypot(held.toX, held.toY) < held.least) return;
+      if (held.furthest < held.least) return;
       this.element.setPointerCapture(held.id);
       this.table.select(held.spot);
       held.items = held.cards.map((/** @type {number} */ card) => this.table.board.cards[card].item);
@@ -109,13 +113,17 @@ export class Drag {
   #up(event) {
     const { held } = this;
     if (held?.id !== event.pointerId) return;
-    const { items, box, toX, toY, places, spot } = held;
+    const { items, box, toX, toY, places, spot, furthest, selected } = held;
     if (!items) return void (this.held = null);
     const now = shifted(box, toX, toY);
     /** @type {{pile: string, area: number}[]} */
     const met = places.map((/** @type {any} */ { pile, box: there }) => ({ pile, area: overlap(now, there) }));
     this.cancel();
     this.ended = true;
+    if (furthest < CLICK_PX) {
+      this.table.select(selected); // the drag has replaced it
+      return this.table.click(spot, false);
+    }
     this.table.drop(spot, met.filter(({ area }) => area > 0).sort((one, other) => other.area - one.area).map(({ pile }) => pile));
   }
 

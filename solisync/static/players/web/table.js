@@ -219,10 +219,13 @@ export class Table {
   /** @param {MouseEvent} event */
   #click(event) {
     const spot = this.spotOf(event.target);
-    if (!spot || this.drag?.swallows(event)) return;
+    if (spot && !this.drag?.swallows(event)) this.click(spot, event.detail > 1);
+  }
+
+  /** Handle a click on a spot. A double click counts only if its first click moved nothing. @param {Spot} spot @param {boolean} again whether it is the second click of a double click */
+  click(spot, again) {
     const { position } = this;
-    // A double click counts only if its first click moved nothing.
-    if (event.detail > 1 && this.idle && !this.taps && spot.pile !== "s") this.home(spot);
+    if (again && this.idle && !this.taps && spot.pile !== "s") this.home(spot);
     else this.choose(spot);
     this.idle = this.position === position;
   }
