@@ -117,8 +117,9 @@ smoke: runnable  ## play a session on the service that make run started last (PO
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
 		{ echo "This used port $$port. Does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
 
-docs: venv  ## write docs/reference.md from the OpenAPI documents
+docs: venv  ## write docs/reference.md, and the types of the JavaScript client, from the OpenAPI documents
 	@$(BIN)/python -m tests.reference
+	@$(BIN)/python -m tests.client_types
 
 clean:  ## remove all files made by these targets, except the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -52,10 +52,9 @@ async def _run_step(world: World, step: Step) -> None:
             known = {field: more.pop(field) for field in OF_FAULTS if field in more}
             (await world.device(name)).proxy.add(Fault(kind, more=more, **known))
         case {"do": "share", "device": name, "with": other}:
-            device = await world.device(name, store_of=other)
-            await device.start()
-            if "share" not in device.can:
+            if "share" not in world.devices[other].can:
                 raise LeftOut("drivers can't share a store")
+            device = await world.device(name, store_of=other)
             device.account = world.devices[other].account
         case {"do": do, "device": name, **more}:
             device = await world.device(name)

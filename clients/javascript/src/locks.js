@@ -1,17 +1,30 @@
 // @ts-check
 /** Work that only one tab of this browser does at a time. */
 
-import { local } from "./http.js";
-
 const LEASE_MS = 32_000; // twice the time that an answer may take
 
-/** @param {number} milliseconds */
-export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** @param {number} milliseconds @param {AbortSignal | null} [signal] ends the pause early */
+export const sleep = (milliseconds, signal) => new Promise((resolve) => {
+  const timer = setTimeout(resolve, milliseconds);
+  signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
+});
+
+/** localStorage, or null if the browser refuses it. */
+function storage() {
+  try {
+    localStorage.setItem("solisync.probe", "");
+    localStorage.removeItem("solisync.probe");
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
 
 /** Run `work` in one tab at a time. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
 export async function exclusively(name, work) {
   if (navigator.locks) return navigator.locks.request(name, work);
   // There are no locks on plain HTTP. A lease in localStorage counts if it is still this tab's a moment later.
+  const local = storage();
   const key = `${name}.lease`;
   const me = String(Math.random());
   const lease = () => (local?.getItem(key) ?? "").split(" ");

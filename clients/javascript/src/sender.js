@@ -1,0 +1,106 @@
+// @ts-check
+/**
+ * Sending a journal: finished games as a push of progress, won games as uploads.
+ *
+ * A push without an answer is sent again with the same bytes before anything else, so the service counts it once. An
+ * upload is repeated in the same way: the service stores a game_id with the same bytes once.
+ */
+
+import { accept, journalOf } from "./journals.js";
+import { withGames } from "./progress.js";
+
+/**
+ * @typedef {import("./journals.js").Journals} Journals
+ * @typedef {import("./journals.js").Journal} Journal
+ * @typedef {{read: () => Promise<Journals>, change: <T>(alter: (all: Journals) => T) => Promise<T>}} Kept
+ *   the stored journals; each change is one transaction
+ * @typedef {(method: string, path: string, body: string | null, name: string) => Promise<any>} Send
+ *   send a request as this player only, and return its JSON; errors have `status`, `code` and `passes`
+ */
+
+/** A time as local time with its offset. @param {Date} moment */
+export function localTime(moment) {
+  const minutes = -moment.getTimezoneOffset();
+  const two = (/** @type {number} */ part) => String(Math.floor(Math.abs(part))).padStart(2, "0");
+  const local = new Date(moment.getTime() + minutes * 60_000).toISOString().slice(0, -1);
+  return `${local}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
+/** Sends the journals of players. Only one sender at a time may work on the same journals. */
+export class Sender {
+  /** @type {Set<string>} wins whose upload the service has refused, and would refuse again */
+  refused = new Set();
+
+  /** @param {Kept} kept @param {Send} send @param {() => Date} [now] */
+  constructor(kept, send, now = () => new Date()) {
+    this.kept = kept;
+    this.send = send;
+    this.now = now;
+  }
+
+  /** @param {string} name @returns {Promise<Journal>} */
+  async #mine(name) {
+    return journalOf(await this.kept.read(), name);
+  }
+
+  /** @param {string} name @param {Journal} journal @param {any} merged */
+  #accept(name, journal, merged) {
+    return this.kept.change((all) => accept(all, name, merged, journal));
+  }
+
+  /** Push the stored bytes, if there are any. @param {string} name @param {Journal} journal */
+  async #push(name, journal) {
+    if (!journal.sent) return;
+    try {
+      const { merged } = await this.send("POST", "/api/sync/push", journal.sent.body, name);
+      await this.#accept(name, journal, merged);
+    } catch (error) {
+      await this.#settle(name, error, { sent: null, base: null }); // the next attempt begins with a pull
+    }
+  }
+
+  /** Throw an error of a request, after the change that it requires. @param {string} name @param {any} error @param {Partial<Journal>} after400 */
+  async #settle(name, error, after400) {
+    if (error.code === "user_not_found") await this.kept.change((all) => void delete all.of[name]);
+    else if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400)); // nothing was stored
+    throw error;
+  }
+
+  /** Push all games. @param {string} name @param {boolean} anew whether to pull first, as after each start and login */
+  async count(name, anew) {
+    const before = await this.#mine(name);
+    if (before.sent) await this.#push(name, before);
+    else if (anew || !before.base) await this.#accept(name, before, (await this.send("GET", "/api/sync/pull", null, name)).merged);
+    for (;;) {
+      const journal = await this.kept.change((all) => {
+        const { base, games, sent } = journalOf(all, name);
+        if (games.length && base && !sent) {
+          const body = JSON.stringify(withGames(base, games, localTime(this.now())));
+          journalOf(all, name).sent = { body, games: games.length };
+        }
+        return structuredClone(journalOf(all, name));
+      });
+      if (!journal.sent) return;
+      await this.#push(name, journal);
+    }
+  }
+
+  /** Upload all wins that the service hasn't refused. @param {string} name */
+  async upload(name) {
+    const next = async () => (await this.#mine(name)).wins.find(({ id }) => !this.refused.has(id));
+    for (let win = await next(); win; win = await next()) {
+      const { id, body } = win;
+      try {
+        const replay = (await this.send("POST", "/api/replays", body, name)).id;
+        await this.kept.change((all) => {
+          const journal = journalOf(all, name);
+          journal.wins = journal.wins.filter((other) => other.id !== id);
+          all.uploaded[id] = replay;
+        });
+      } catch (error) {
+        if (error.passes === false) this.refused.add(id);
+        await this.#settle(name, error, {});
+      }
+    }
+  }
+}

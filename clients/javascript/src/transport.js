@@ -1,0 +1,106 @@
+// @ts-check
+/** Requests to the service, and the error of a request. */
+
+import { sleep } from "./locks.js";
+
+/**
+ * @typedef {{method?: string, headers?: Record<string, string>, body?: BodyInit | null, token?: string,
+ *   signal?: AbortSignal | null, keepalive?: boolean}} Content `token`: the access token
+ */
+
+const ANSWER_MS = 45_000; // the service reads a body for 30 s at most, and answers within 15 s
+const RETRY_MOST = 86_400; // seconds; only a misconfigured proxy asks for a longer wait
+const ATTEMPTS = 3;
+const PAUSE_MS = 300;
+const PATIENT_S = 5;
+
+/** An error of a request: the service's answer, or the code "network" after no usable answer. */
+export class SolisyncError extends Error {
+  /** @param {number} status 0 without an answer @param {string} code @param {string} message @param {{retryAfter?: number, requestId?: string | null, until?: Date | null}} [more] */
+  constructor(status, code, message, { retryAfter = 0, requestId = null, until = null } = {}) {
+    super(message);
+    this.name = "SolisyncError";
+    this.status = status;
+    /** An error code of docs/protocol.md; "network" without a usable answer; "signed_out" without a session. */
+    this.code = /** @type {import("./messages.js").ErrorCode | "network" | "signed_out"} */ (code);
+    /** Seconds to wait before the next attempt; 0 if the answer doesn't say. */
+    this.retryAfter = retryAfter;
+    /** To quote in bug reports. */
+    this.requestId = requestId;
+    /** The end of a suspension that ends by itself. */
+    this.until = until;
+  }
+
+  /** Whether the same request may succeed later. */
+  get passes() {
+    return this.code === "network" || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** The error of a request without a usable answer. @param {number} [status] @param {number} [retryAfter] */
+export const unanswered = (status = 0, retryAfter = 0) =>
+  new SolisyncError(status, "network", "The server can’t be reached. Nothing is lost; please try again.", { retryAfter });
+
+/** The seconds of Retry-After, given as seconds or as a date; 0 without either. @param {Headers} headers */
+export function secondsOf(headers) {
+  const text = headers.get("Retry-After") ?? "";
+  const until = Date.parse(text) - (Date.parse(headers.get("Date") ?? "") || Date.now());
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil(until / 1000);
+  return Math.min(Math.max(seconds || 0, 0), RETRY_MOST);
+}
+
+/** @param {Response} answer */
+async function errorOf(answer) {
+  const { status, headers } = answer;
+  const code = headers.get("Error-Code");
+  const retryAfter = secondsOf(headers);
+  const { error } = Object(await answer.json().catch(() => null));
+  if (!code) return unanswered(status, retryAfter); // from a proxy, or from another server
+  const until = headers.get("Suspended-Until");
+  const more = { retryAfter, requestId: headers.get("X-Request-Id"), until: until ? new Date(until) : null };
+  return new SolisyncError(status, code, error ?? `the server returned ${status}`, more);
+}
+
+/** Send a request, and let `read` read the answer if it is a success. @template T @param {string} url @param {Content} content @param {(answer: Response) => T} read @returns {Promise<Awaited<T>>} */
+async function exchanged(url, { token, signal, headers, ...content }, read) {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), ANSWER_MS);
+  try {
+    const answer = await fetch(url, {
+      ...content, redirect: "error", headers: { ...headers, ...(token && { Authorization: `Bearer ${token}` }) },
+      signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
+    });
+    if (!answer.ok) throw await errorOf(answer);
+    return await read(answer);
+  } catch (error) {
+    if (error instanceof SolisyncError) throw error;
+    signal?.throwIfAborted();
+    throw unanswered();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Send a request, and return the answer as soon as it begins. @param {string} url @param {Content} [content] */
+export const open = (url, content = {}) => exchanged(url, content, (answer) => answer);
+
+/** Send a request, and return the JSON of the answer, and its headers. @param {string} url @param {Content} [content] @returns {Promise<{json: any, headers: Headers}>} */
+export const request = (url, content = {}) =>
+  exchanged(url, content, async (answer) => ({ json: Object(await answer.json()), headers: answer.headers }));
+
+/** Send JSON. @param {string} url @param {string} body @param {Content} [content] */
+export const post = (url, body, content) =>
+  request(url, { ...content, method: "POST", headers: { "Content-Type": "application/json" }, body });
+
+/** Run `work` until it succeeds, three times at most, and only while the pauses stay short. @template T @param {() => Promise<T>} work a request that may be repeated @param {AbortSignal | null} [signal] @returns {Promise<T>} */
+export async function repeated(work, signal) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const passes = error instanceof SolisyncError && error.passes && error.retryAfter <= PATIENT_S;
+      if (!passes || attempt === ATTEMPTS) throw error;
+      await sleep(error.retryAfter * 1000 + PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()), signal);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// @ts-check
+/** A recorded game is what docs/replays shows. */
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { COLUMNS, FOUNDATIONS } from "../src/klondike.js";
+import { Klondike, STOCK } from "../src/klondike_game.js";
+
+const replay = JSON.parse(await readFile(new URL("../../../docs/replays/won_draw_one.json", import.meta.url), "utf8"));
+const pile = (/** @type {any} */ name) => name === "Waste" ? "w" : "Foundation" in name ? FOUNDATIONS[name.Foundation] : COLUMNS[name.Tableau];
+
+test("a replayed game has the points and the record of the replay", () => {
+  const game = Klondike.deal(String(replay.seed), replay.draw_mode);
+  for (const move of replay.moves) {
+    const { from, to, count } = Object(move.Move);
+    assert.ok(game.play(move === "StockClick" ? STOCK : { from: pile(from), to: pile(to), count }));
+  }
+  const { won, score, replay: recorded } = game.record({ seconds: replay.time_seconds, date: new Date(replay.recorded_at) });
+  assert.deepEqual([won, score], [true, replay.final_score]);
+  assert.deepEqual({ ...recorded, seed: replay.seed }, { ...replay, undo_places: [] });
+});
+
+test("undo returns to the position before, for a fine", () => {
+  const game = Klondike.deal("2202", "DrawThree");
+  const { position } = game;
+  assert.ok(game.play(STOCK));
+  assert.ok(game.undo());
+  assert.equal(game.undo(), false);
+  assert.equal(game.position, position);
+  assert.deepEqual([game.score, game.record({ seconds: 5 }).undone], [0, true]);
+});

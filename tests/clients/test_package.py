@@ -1,0 +1,101 @@
+"""The npm package `solisync`, in clients/javascript."""
+
+import gzip
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from solisync import __version__
+from solisync.web.documents import stripped
+from tests import client_types
+from tests.harness.constants import PATIENCE, ROOT
+from tests.harness.entry_points import serving
+from tests.harness.processes import clean_environment
+
+PACKAGE = ROOT / "clients" / "javascript"
+DESCRIPTION = json.loads((PACKAGE / "package.json").read_text("utf-8"))
+PROGRESS, RULES = ("progress", "goal"), ("klondike",)
+CLIENT = ("solisync", "tokens", "transport", "locks", "stores", "journals", "sender", "events")
+KIB = 1024
+TYPESCRIPT = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", *DESCRIPTION["devDependencies"]]
+STRICT = {"strict": True, "noEmit": True, "allowJs": True, "checkJs": True, "module": "nodenext", "types": ["node"]}
+
+
+def run(words, directory):
+    """Return the output of a program that succeeds."""
+    env = clean_environment()
+    done = subprocess.run(words, env=env, cwd=directory, capture_output=True, text=True, timeout=5 * PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def compressed(*names):
+    """The size of modules as the service sends them, together."""
+    text = "".join(stripped((PACKAGE / "src" / f"{name}.js").read_text("utf-8")) for name in names)
+    return len(gzip.compress(text.encode(), 9)) / KIB
+
+
+def test_package_has_the_version_of_the_service():
+    assert DESCRIPTION["version"] == __version__
+
+
+def test_package_has_no_dependencies():
+    assert "dependencies" not in DESCRIPTION
+
+
+def test_client_stays_within_its_size(figure):
+    """The client of any game, what the desktop game's rules add to the progress, and the rules of Klondike."""
+    sizes = [compressed(*CLIENT), compressed(*PROGRESS), compressed(*RULES)]
+    figure("client {:.1f} KiB, progress {:.1f} KiB, rules {:.1f} KiB".format(*sizes))
+    assert sizes[0] <= 8
+    assert sizes[2] <= 2.5
+
+
+def test_types_of_messages_are_those_of_the_openapi_document():
+    """`make docs` writes them."""
+    assert client_types.FILE.read_text("utf-8") == client_types.types()
+
+
+@pytest.mark.needs("node")
+def test_modules_pass_their_own_tests():
+    run(["node", "--test", "tests/"], PACKAGE)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder with the package, installed from its file, and with typescript."""
+    place = tmp_path_factory.mktemp("installed")
+    package = place / "package"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("node_modules", "types", "*.tgz"))
+    run(TYPESCRIPT, package)
+    run(["npm", "pack", "--pack-destination", place], package)
+    (archive,) = place.glob("solisync-*.tgz")
+    (place / "game").mkdir()
+    (place / "game" / "package.json").write_text('{"type": "module"}')
+    run([*TYPESCRIPT, archive], place / "game")
+    return place / "game"
+
+
+@pytest.fixture
+def url(reactor, shared_dsn, logs):
+    """The address of a service."""
+    with serving(reactor, logs, shared_dsn) as service:
+        yield service.url
+
+
+@pytest.mark.needs("npm")
+@pytest.mark.limit(10 * PATIENCE)
+def test_installed_package_plays(installed, url):
+    """The example counts another game in each run, in the same directory."""
+    words = ["node", "node_modules/solisync/examples/play.js", url, "device"]
+    assert [run(words, installed).split()[-1] for _ in range(2)] == ["1", "2"]
+
+
+@pytest.mark.needs("npm")
+@pytest.mark.limit(10 * PATIENCE)
+def test_installed_package_has_strict_types(installed):
+    (installed / "play.js").write_text((PACKAGE / "examples" / "play.js").read_text("utf-8"))
+    (installed / "tsconfig.json").write_text(json.dumps({"compilerOptions": STRICT, "files": ["play.js"]}))
+    run(["npm", "exec", "--", "tsc"], installed)
