@@ -42,6 +42,25 @@ def test_own_row_is_shown_below_the_board(visitor, site, running):
     until(page, "document.getElementById('entries').textContent.includes('no entries yet')")
 
 
+def test_board_keeps_a_page_that_was_loaded_during_a_refresh(visitor, site, running):
+    """The refresh asked for twenty entries before the next page came, and then asks for all of them."""
+    players = [Game(site, f"player{number:02}") for number in range(25)]
+    for number, player in enumerate(players):
+        player.seen_as(f"Player {number}")
+        check(running.dsn, player.upload({**game(), "moves": []}), 600 - number)
+    visitor.sign_in("player23")
+    page = visitor.open("/leaderboard")
+    held = []
+    page.route("**/api/boards/verified?limit=20", lambda route: held.append(route))
+    with page.expect_request("**/api/boards/verified?limit=20"):
+        players[24].upload(game())  # the check finds 670 points, and the board changes
+    page.click("#more")
+    until(page, "document.querySelectorAll('#entries tbody tr').length === 25")
+    held[0].continue_()
+    until(page, "document.querySelector('#entries tbody a').textContent === 'Player 24'")
+    assert page.locator("#entries tbody tr").count() == 25
+
+
 def test_reported_scores_have_ranks_and_say_which_are_proved(visitor, site):
     """The address has the board and the draw mode, so a reload shows the same. The form of the name comes first."""
     ann, bob = Game(site), Game(site, "bob")

@@ -38,11 +38,13 @@ async function parts() {
     .filter((part) => part instanceof Node);
 }
 
-/** Load the board again, and show it if it has changed. */
+/** Load the board again, and show it if it has changed. @returns {Promise<void>} */
 async function refresh() {
   const { changed, pages } = await import("./entries.js");
-  const anew = await pages((query) => `${board}?${new URLSearchParams(query)}`, Math.max(entries.length, 100));
-  if (!changed(entries, anew.entries)) return;
+  const before = entries;
+  const anew = await pages((query) => `${board}?${new URLSearchParams(query)}`, Math.max(before.length, 100));
+  if (entries !== before) return await refresh(); // another page has been loaded
+  if (!changed(before, anew.entries)) return;
   ({ entries, next } = anew);
   if (!next && entries.length) byId("won").textContent = `${counted(entries.length, "player")} on the leaderboard won it. The best score is ${score(entries[0].score)}.`;
   const { replace } = await import("./live.js");

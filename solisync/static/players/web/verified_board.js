@@ -41,11 +41,12 @@ async function neighbours() {
 
 const around = () => fill(byId("around"), neighbours);
 
-/** Load the shown entries again, and show them if they have changed. */
+/** Load the shown entries again, and show them if they have changed. @returns {Promise<void>} */
 async function refresh() {
-  const wanted = draw.value;
-  const anew = await pages((query) => boardPath(query), entries.length);
-  if (draw.value !== wanted || !changed(entries, anew.entries)) return;
+  const before = entries, wanted = draw.value;
+  const anew = await pages((query) => boardPath(query), before.length);
+  if (entries !== before || draw.value !== wanted) return await refresh(); // another page or board has been loaded
+  if (!changed(before, anew.entries)) return;
   ({ entries, next } = anew);
   replace(byId("entries"), [shown()]);
   byId("more-place").hidden = !next;
