@@ -13,7 +13,7 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..access.passwords import Passwords
-from ..errors import BadRequest
+from ..errors import BadRequest, FatalError
 from ..events.notices import SessionsEnded, command_notices
 from ..postgres.transaction import Transaction
 from ..process.audit import Happened, audit
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     open_missing()
     parser = argparse.ArgumentParser(
         prog="solisync-reset-password",
-        description="Set a new password for a player, the first line of standard input, and end all their sessions.",
+        description="Set a new password for a player, the only line of standard input, and end all their sessions.",
         epilog="Uses the service's database, which may be in use: the one in DATABASE_URL, else the embedded one in the"
         " data directory.",
     )
@@ -90,6 +90,20 @@ def _read_password() -> str:
                 sys.exit("the passwords differ")
             password.encode()
             return password
-        return without_line_end(sys.stdin.buffer.readline()).decode("utf-8-sig")
+        return only_line().decode("utf-8-sig")
     except UnicodeError:
         sys.exit("the password is not UTF-8")
+
+
+def only_line() -> bytes:
+    """Return the only line of standard input, without its end.
+
+    A pipe may stay open after the line, so this doesn't wait for more lines, but refuses those that came with it.
+    """
+    given = b""
+    while b"\n" not in given and (part := os.read(sys.stdin.fileno(), 4096)):
+        given += part
+    line = without_line_end(given)
+    if b"\n" in line:
+        raise FatalError("solisync: standard input has several lines: give it the password alone")
+    return line

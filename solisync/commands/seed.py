@@ -2,7 +2,6 @@
 
 import math
 import secrets
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,10 +19,10 @@ from ..rules.accounts import check_new_password
 from ..rules.challenge import daily_challenge
 from ..rules.replays import read_replay
 from ..rules.sample_games import WonGame, sample_game, won_game
-from ..settings.values import without_line_end
 from ..storage import daily_numbers
 from ..storage import sample_data as seed
 from ..storage.sample_data import NewPlayer, NewReplay
+from .reset_password import only_line
 from .task import Task
 
 BATCH = 200  # players or replays per transaction
@@ -145,7 +144,7 @@ def _password(task: Task) -> bytes:
     if not task.chosen.password_stdin:
         return secrets.token_bytes(32)
     try:
-        return check_new_password(without_line_end(sys.stdin.buffer.readline()).decode())
+        return check_new_password(only_line().decode())
     except UnicodeDecodeError:
         raise FatalError("solisync: the password is not UTF-8") from None
 
