@@ -3,7 +3,7 @@
 from tests.harness.constants import ROOT
 from tests.harness.error_codes import openapi
 
-FILE = ROOT / "clients" / "javascript" / "src" / "messages.d.ts"
+FILE = ROOT / "clients" / "javascript" / "messages.d.ts"
 ROOTS = ("Me", "DailyChallenge", "Payload", "Replay", "VerdictAnswer", "StreamEvent", "ErrorCode")
 SIMPLE = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 

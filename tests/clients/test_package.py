@@ -17,7 +17,7 @@ from tests.harness.processes import clean_environment
 PACKAGE = ROOT / "clients" / "javascript"
 DESCRIPTION = json.loads((PACKAGE / "package.json").read_text("utf-8"))
 PROGRESS, RULES = ("progress", "goal"), ("klondike",)
-CLIENT = ("solisync", "tokens", "transport", "locks", "stores", "journals", "sender", "events")
+CLIENT = ("solisync", "tokens", "transport", "locks", "stores", "indexed_db", "journals", "sender", "events")
 KIB = 1024
 TYPESCRIPT = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", *DESCRIPTION["devDependencies"]]
 STRICT = {"strict": True, "noEmit": True, "allowJs": True, "checkJs": True, "module": "nodenext", "types": ["node"]}

@@ -17,6 +17,14 @@
 
 const KNOWN = 200;
 
+/** A time as local time with its offset. @param {Date} moment */
+export function localTime(moment) {
+  const minutes = -moment.getTimezoneOffset();
+  const two = (/** @type {number} */ part) => String(Math.floor(Math.abs(part))).padStart(2, "0");
+  const local = new Date(moment.getTime() + minutes * 60_000).toISOString().slice(0, -1);
+  return `${local}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
 /** An object without a prototype: a prototype would have entries for players named `constructor` and the like. @param {Iterable<[string, any]>} entries */
 const bare = (entries) => Object.setPrototypeOf(Object.fromEntries(entries), null);
 

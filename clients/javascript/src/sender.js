@@ -6,7 +6,7 @@
  * upload is repeated in the same way: the service stores a game_id with the same bytes once.
  */
 
-import { accept, journalOf } from "./journals.js";
+import { accept, journalOf, localTime } from "./journals.js";
 import { withGames } from "./progress.js";
 
 /**
@@ -17,14 +17,6 @@ import { withGames } from "./progress.js";
  * @typedef {(method: string, path: string, body: string | null, name: string) => Promise<any>} Send
  *   send a request as this player only, and return its JSON; errors have `status`, `code` and `passes`
  */
-
-/** A time as local time with its offset. @param {Date} moment */
-export function localTime(moment) {
-  const minutes = -moment.getTimezoneOffset();
-  const two = (/** @type {number} */ part) => String(Math.floor(Math.abs(part))).padStart(2, "0");
-  const local = new Date(moment.getTime() + minutes * 60_000).toISOString().slice(0, -1);
-  return `${local}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
-}
 
 /** Sends the journals of players. Only one sender at a time may work on the same journals. */
 export class Sender {

@@ -2,14 +2,15 @@
 /** The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it. */
 
 import { Stream } from "./events.js";
-import { accept, enterInto, forgetProgress, journalOf, moveGames, sound, tidy } from "./journals.js";
+import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames, sound, tidy } from "./journals.js";
 import { statsOf, withGames } from "./progress.js";
-import { localTime, Sender } from "./sender.js";
+import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
 import { accountOf, Tokens } from "./tokens.js";
 import { open, post, repeated, request, SolisyncError } from "./transport.js";
 
-export { indexedDbStore, localStorageStore, memoryStore } from "./stores.js";
+export { indexedDbStore } from "./indexed_db.js";
+export { localStorageStore, memoryStore } from "./stores.js";
 export { SolisyncError };
 
 /**
@@ -43,8 +44,10 @@ export class Solisync {
   /** @type {Map<Name, Set<(data: any) => void>>} */
   #listeners = new Map();
   #closed = new AbortController();
-  /** @type {Promise<void> | null} */
-  #streaming = null;
+  /** @type {Stream | null} */
+  #stream = null;
+  /** The games of uploads without a verdict, by replay. @type {Map<string, string>} */
+  #awaited = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {string | null} the revision of the last pull or push */
@@ -67,6 +70,11 @@ export class Solisync {
       change: (/** @type {any} */ alter) => this.#change((state) => alter(state.journals)),
     };
     this.#sender = new Sender(journals, (method, path, body, as) => this.#ask(method, path, { body, as }), now);
+    const online = () => {
+      this.#stream?.restart();
+      this.#later(0);
+    };
+    globalThis.addEventListener?.("online", online, { signal: this.#closed.signal }); // in browsers
   }
 
   async #read() {
@@ -129,7 +137,7 @@ export class Solisync {
     return this.#alone(async () => {
       if (keep && (await this.player())) return;
       const pair = await this.#tokens.begun(path, body, signal);
-      await this.#tokens.settled((state) => Object.assign(state, { player: accountOf(pair), session: pair, retryKey: null, joining: null }));
+      await this.#change((state) => Object.assign(state, { player: accountOf(pair), session: pair, retryKey: null, joining: null }));
       this.#tell("signedIn");
       this.#later(0);
     });
@@ -150,7 +158,7 @@ export class Solisync {
     return this.#begin("/api/auth/login", { username, password }, { signal });
   }
 
-  /** The player's data from the service. @param {Options} [options] @returns {Promise<import("./messages.js").Me>} */
+  /** The player's data from the service. @param {Options} [options] @returns {Promise<import("../messages.js").Me>} */
   me(options) {
     return this.#ask("GET", "/api/me", options);
   }
@@ -228,7 +236,8 @@ export class Solisync {
   /** Store a finished game, and send it later. The same game again changes nothing. @param {GameRecord} record */
   async finish({ id, won, score, seconds, draw, undone = false, day = null, replay = null }) {
     const body = replay && JSON.stringify({ ...replay, game_id: id }, (_, value) => (typeof value === "bigint" ? String(value) : value));
-    const game = { id, at: localTime(this.#now()), won, score: won ? score : 0, seconds, draw, undone, day };
+    const points = won ? Math.max(0, Math.floor(score)) : 0; // the service refuses other numbers
+    const game = { id, at: localTime(this.#now()), won, score: points, seconds: Math.max(0, Math.floor(seconds)), draw, undone, day };
     await this.#change(({ player, journals }) => {
       if (player === null) throw new SolisyncError(401, "signed_out", "Sign in first.");
       enterInto(journals, player, game, body);
@@ -249,16 +258,19 @@ export class Solisync {
     const name = accountOf(await this.#tokens.session());
     this.#sender.refused.clear();
     await this.#sender.count(name, true);
-    for (let refusal; ; ) {
-      try {
-        await this.#sender.upload(name);
-      } catch (error) {
-        if (error.status !== 400 || error.passes) throw error; // a refused replay doesn't hold up the others
-        refusal ??= error;
-        continue;
-      }
-      if (refusal) throw refusal;
-      return;
+    const { uploaded: before } = (await this.#read()).journals;
+    await this.#upload(name);
+    const { uploaded } = (await this.#read()).journals;
+    for (const [game, replay] of Object.entries(uploaded)) if (!before[game]) this.#awaited.set(replay, game);
+  }
+
+  /** Upload all wins; a refused replay doesn't hold up the others. @param {string} name @returns {Promise<void>} */
+  async #upload(name) {
+    try {
+      await this.#sender.upload(name);
+    } catch (error) {
+      if (error.status === 400 && !error.passes) await this.#upload(name);
+      throw error;
     }
   }
 
@@ -307,7 +319,7 @@ export class Solisync {
     return Math.max(games.length, wins.length);
   }
 
-  /** The verdict on a win, or null before its upload. @param {string} id the game's @param {Options} [options] @returns {Promise<import("./messages.js").VerdictAnswer | null>} */
+  /** The verdict on a win, or null before its upload. @param {string} id the game's @param {Options} [options] @returns {Promise<import("../messages.js").VerdictAnswer | null>} */
   async verdict(id, options) {
     const { uploaded } = (await this.#read()).journals;
     return uploaded[id] ? this.#ask("GET", `/api/replays/${uploaded[id]}/verdict`, options) : null;
@@ -315,27 +327,34 @@ export class Solisync {
 
   // Events
 
-  /** Keep a stream of events open, pull when the progress has changed elsewhere, and report verdicts. @param {string[]} [boards] */
+  /** Keep a stream of events open, pull when the progress has changed elsewhere, and report verdicts. @param {string[]} [boards] whose changes are events too */
   stream(boards = []) {
+    if (this.#stream) return;
     const query = new URLSearchParams(boards.map((board) => ["board", board]));
     const ask = (/** @type {AbortSignal} */ signal) =>
       this.#tokens.authorized((token) => open(`${this.#url}/api/events?${query}`, { token, signal }));
-    const stream = new Stream(ask, (event) => this.#hear(event));
-    this.#streaming ??= stream.run(this.#closed.signal).catch((error) => this.#tell("trouble", error)).finally(() => (this.#streaming = null));
+    this.#stream = new Stream(ask, (event) => this.#hear(event).catch((error) => this.#tell("trouble", error)));
+    this.#stream.run(this.#closed.signal).catch((error) => this.#tell("trouble", error)).finally(() => (this.#stream = null));
   }
 
   /** @param {import("./events.js").StreamEvent} event */
   async #hear({ event, data }) {
     if (event === "alive") return;
     this.#tell("event", { event, data });
+    if (event === "verdict") this.#judged(data.replay_id, data.status);
     if (event === "progress" && data.own) this.#revision = data.revision;
-    else if (event === "hello" || event === "progress") {
-      if (data.revision !== this.#revision) await this.pull().catch((error) => this.#tell("trouble", error));
-    } else if (event === "verdict") {
-      const { uploaded } = (await this.#read()).journals;
-      const game = Object.keys(uploaded).find((id) => uploaded[id] === data.replay_id) ?? null;
-      this.#tell("verdict", { ...data, game_id: game });
+    else if ((event === "hello" || event === "progress") && data.revision !== this.#revision) await this.pull();
+    if (event !== "hello") return;
+    for (const [replay, game] of this.#awaited) { // the event may have been sent before the stream was open
+      const verdict = await this.verdict(game);
+      if (verdict && verdict.status !== "pending") this.#judged(replay, verdict.status);
     }
+  }
+
+  /** @param {string} replay @param {string} status */
+  #judged(replay, status) {
+    this.#tell("verdict", { replay_id: replay, game_id: this.#awaited.get(replay) ?? null, status });
+    this.#awaited.delete(replay);
   }
 
   /** End the stream and the work in the background. The store stays. */

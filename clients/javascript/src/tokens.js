@@ -15,6 +15,8 @@ import { post, repeated, SolisyncError } from "./transport.js";
  * @typedef {{read: () => Promise<Session>, change: <T>(alter: (session: any) => T) => Promise<T>, exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>}} Kept
  */
 
+const RENEWALS = 2; // other tabs may renew the tokens too
+
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
 
 /** The id of the account whose token this is. @param {Pair} pair */
@@ -44,15 +46,15 @@ export class Tokens {
     return { access_token: json.access_token, refresh_token: json.refresh_token };
   }
 
-  /** Run `work` with the access token. If the service refuses the token, run it once more with the next one. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only account for which it may run @returns {Promise<T>} */
+  /** Run `work` with the access token. If the service refuses the token, run it again with the next one, twice at most. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only account for which it may run @returns {Promise<T>} */
   async authorized(work, as) {
-    for (let last = false; ; last = true) {
+    for (let renewals = 0; ; renewals++) {
       const session = await this.session(as);
       try {
         return await work(session.access_token);
       } catch (error) {
         if (error.code === "user_not_found") await this.#end(session, error.code);
-        if (last || error.code !== "unauthorized") throw error;
+        if (renewals === RENEWALS || error.code !== "unauthorized") throw error;
       }
       await this.renew(session);
     }
@@ -65,16 +67,14 @@ export class Tokens {
 
   /** @param {Pair} spent */
   async #renew(spent) {
-    const { session } = await this.kept.read();
-    if (session?.refresh_token !== spent.refresh_token) return; // another call has done it, or the player has changed
-    const key = await this.kept.change((session) => (session.retryKey ??= newKey()));
+    const isSpent = (/** @type {Session} */ { session }) => session?.refresh_token === spent.refresh_token;
+    const key = await this.kept.change((kept) => isSpent(kept) && (kept.retryKey ??= newKey()));
+    if (!key) return; // another call has done it, or the player has changed
     const body = JSON.stringify({ refresh_token: spent.refresh_token, retry_key: key });
     try {
       const { json } = await repeated(() => post(`${this.url}/api/auth/refresh`, body));
       const pair = { access_token: json.access_token, refresh_token: json.refresh_token };
-      await this.kept.change((kept) => {
-        if (kept.session?.refresh_token === spent.refresh_token) Object.assign(kept, { session: pair, retryKey: null });
-      });
+      await this.kept.change((kept) => void (isSpent(kept) && Object.assign(kept, { session: pair, retryKey: null })));
     } catch (error) {
       if (error.code !== "unauthorized") throw error;
       await this.#end(spent, error.code);

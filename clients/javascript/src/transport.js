@@ -22,7 +22,7 @@ export class SolisyncError extends Error {
     this.name = "SolisyncError";
     this.status = status;
     /** An error code of docs/protocol.md; "network" without a usable answer; "signed_out" without a session. */
-    this.code = /** @type {import("./messages.js").ErrorCode | "network" | "signed_out"} */ (code);
+    this.code = /** @type {import("../messages.js").ErrorCode | "network" | "signed_out"} */ (code);
     /** Seconds to wait before the next attempt; 0 if the answer doesn't say. */
     this.retryAfter = retryAfter;
     /** To quote in bug reports. */

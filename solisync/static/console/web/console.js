@@ -99,7 +99,7 @@ export function confirm(plan, then) {
       if (!(error instanceof Refusal)) throw error;
       refused.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
       button.disabled = false;
-      if (error.wait) countDown(error.wait, refused, button);
+      if (error.retryAfter) countDown(error.retryAfter, refused, button);
     }
   });
   document.body.append(dialog);
@@ -126,7 +126,7 @@ function offerUndo({ title, method, path, undo }, reason, then) {
         if (!(error instanceof Refusal)) throw error;
         place.replaceChildren(h("span", { class: "refused", role: "alert" }, sentence(error)), button);
         button.disabled = false;
-        if (error.wait) countDown(error.wait, place, button);
+        if (error.retryAfter) countDown(error.retryAfter, place, button);
       }
     },
   }, "Undo");

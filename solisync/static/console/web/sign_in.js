@@ -48,7 +48,7 @@ const shown = () => new Promise((done) => {
       const text = error.code === "invalid_credentials" ? "Wrong name or code." : sentence(error);
       refused.append(h("p", { class: "refused", role: "alert" }, text));
       button.disabled = false;
-      if (error.wait) countDown(error.wait, refused, button);
+      if (error.retryAfter) countDown(error.retryAfter, refused, button);
       code.focus();
     }
   });

@@ -58,7 +58,7 @@ export function submits(form, action, wrong) {
         field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
         field.focus();
       }
-      wait = error.wait;
+      wait = error.retryAfter;
     } finally {
       button.disabled = false;
       if (wait) countDown(wait, place, button);

@@ -7,17 +7,17 @@
  */
 
 import { ask } from "./api.js";
+import { Stream } from "./events.js";
 import { Refusal, username } from "./http.js";
 import { sleep } from "./locks.js";
 import { byId, h, sentence, signInPath } from "./page.js";
 
-/** @typedef {{event: string, data?: any, boards?: string[]}} Event an event of the stream, and the boards that the stream follows */
+/** @typedef {import("./events.js").StreamEvent & {boards?: string[]}} Event an event of the stream, and the boards that the stream follows */
 /** @typedef {{concerns: (event: Event) => boolean, knows: (revision: string | null) => boolean, boards: string[], heard: () => void}} Follower */
 
 const NAME = "solisync.live";
 const SILENCE_MS = 60_000; // a stream sends a line every 25 s
 const HIDDEN_MS = 300_000;
-const RETRY_MS = 60_000;
 const PAUSE_MS = 1_000; // the minimum between two reads of the same data
 const SPREAD_MS = 500; // at random, because a board has many readers
 const BOARDS = 3; // the limit of one stream
@@ -27,13 +27,12 @@ const channel = new BroadcastChannel(NAME);
 const followers = [];
 /** Ends this tab's participation. @type {AbortController | null} */
 let part = null;
-/** Ends the stream that this tab reads or is about to open. @type {AbortController | null} */
-let stream = null;
+/** Whether this tab has the stream, or is about to open it. */
+let leads = false;
 /** The boards that this tab's stream follows. @type {string[]} */
 let asked = [];
 /** The time of the last sign of an open stream, and the boards that it follows. */
 let life = { at: -Infinity, boards: /** @type {string[]} */ ([]) };
-let open = false;
 let over = false;
 let who = username();
 
@@ -71,69 +70,36 @@ function hand(event) {
 /** Let the stream follow these boards too. Above the limit, the latest requested boards count. @param {string[]} boards */
 function want(boards) {
   const missing = boards.filter((board) => !asked.includes(board));
-  if (!missing.length) return open && hand({ event: "alive" });
+  if (!missing.length) return stream.open && hand({ event: "alive" });
   asked = [...asked, ...missing].slice(-BOARDS);
-  stream?.abort();
+  stream.restart();
 }
 
 const mine = () => followers.flatMap(({ boards }) => boards);
 
 channel.onmessage = ({ data }) => {
   if (data.wanted) {
-    if (stream) want(data.wanted);
+    if (leads) want(data.wanted);
   } else if (data.event === "who") channel.postMessage({ wanted: mine() });
   else hear(data);
 };
 
-/** Read a stream to its end. Return the reason of the end, or "", and the pause before the next stream. @param {Response} answer */
-async function listen(answer) {
-  const reader = /** @type {ReadableStream<any>} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  let retry = PAUSE_MS;
-  for (;;) {
-    const silence = setTimeout(() => stream?.abort(), SILENCE_MS);
-    const { done, value } = await reader.read().finally(() => clearTimeout(silence));
-    if (done) return { reason: "", retry };
-    const blocks = (rest + value).split("\n\n");
-    rest = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s)));
-      if (fields.retry) retry = Number(fields.retry);
-      const data = fields.data && JSON.parse(fields.data);
-      hand({ event: fields.event ?? "alive", data });
-      if (fields.event === "end") return { reason: data.reason, retry };
-    }
-  }
-}
+const stream = new Stream((signal) => {
+  const query = new URLSearchParams(asked.map((board) => ["board", board]));
+  return ask("GET", `/api/events?${query}`, { signal });
+}, hand);
 
-/** Keep a stream open, while this tab holds the lock. @param {AbortSignal} signal */
+/** Keep the stream open, while this tab holds the lock. @param {AbortSignal} signal */
 async function lead(signal) {
   asked = mine().slice(-BOARDS);
-  stream = new AbortController();
+  leads = true;
   channel.postMessage({ event: "who" });
   await sleep(50); // for the answers of the other tabs
-  for (let wait = PAUSE_MS; !signal.aborted; ) {
-    stream = new AbortController();
-    const either = AbortSignal.any([signal, stream.signal]);
-    try {
-      const query = new URLSearchParams(asked.map((board) => ["board", board]));
-      const answer = await ask("GET", `/api/events?${query}`, { signal: either });
-      open = true;
-      const { reason, retry } = await listen(answer).finally(() => (open = false));
-      if (reason === "superseded") break;
-      wait = ["stopping", "slow"].includes(reason) ? retry : PAUSE_MS; // the next request shows the cause
-    } catch (error) {
-      if (either.aborted) continue;
-      if (error instanceof Refusal && error.status) {
-        if (error.code === "suspended") hand({ event: "over", data: sentence(error) });
-        if (error.status !== 429 && error.status !== 503) break;
-        wait = error.wait * 1000;
-      }
-      wait = Math.min(Math.max(wait * 2, PAUSE_MS), RETRY_MS);
-    }
-    await Promise.race([sleep(wait), new Promise((done) => signal.addEventListener("abort", done))]);
-  }
-  stream = null;
+  await stream.run(signal).catch((error) => {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.code === "suspended") hand({ event: "over", data: sentence(error) });
+  });
+  leads = false;
 }
 
 /** Join the tabs that share a stream, if a player is signed in and the page follows something. */
@@ -174,7 +140,7 @@ export function follow(again, concerns, { boards = [], knows = () => false, ever
   document.addEventListener("visibilitychange", () => !document.hidden && (stale ? heard() : asks()));
   followers.push({ concerns, knows, boards, heard });
   start();
-  if (stream) want(boards);
+  if (leads) want(boards);
   else channel.postMessage({ wanted: mine() });
 }
 

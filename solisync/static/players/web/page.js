@@ -121,7 +121,7 @@ export function refuse(place, error, again) {
   const told = h("p", { class: "refused", role: "alert" }, sentence(error), " ");
   place.replaceChildren(told);
   if (error.status === 401) told.append(h("a", { href: signInPath(), class: "button" }, "Sign in"));
-  else if (error.status === 429) countDown(error.wait, told, button);
+  else if (error.status === 429) countDown(error.retryAfter, told, button);
   else told.append(button);
 }
 

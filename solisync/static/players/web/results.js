@@ -89,7 +89,7 @@ function renderOutbox(all, trouble) {
   else if (told) {
     const again = h("button", { type: "button", click: async () => (await outbox()).settle(true) }, "Try again");
     byId("retry").replaceChildren(again);
-    if (trouble?.error.wait) countDown(trouble.error.wait, byId("retry"), again);
+    if (trouble?.error.retryAfter) countDown(trouble.error.retryAfter, byId("retry"), again);
   }
 }
 
@@ -106,7 +106,7 @@ function offer(name, { wins, games }) {
     h("button", { type: "button", click: handed(name) }, "Add"), h("button", { type: "button", click: handed(null) }, "Not mine"));
 }
 
-/** @param {Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
+/** @param {Refusal} error @param {import("./journals.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
   const late = wins.some(({ day }) => day) ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).` : "";
   const count = wins.length || games;

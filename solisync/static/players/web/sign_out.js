@@ -3,12 +3,19 @@
 
 import { exchange } from "./api.js";
 import { username } from "./http.js";
-import { forget, unsent } from "./journal.js";
+import { change, journals } from "./journal.js";
+import { forgetProgress, journalOf } from "./journals.js";
 import { sleep } from "./locks.js";
 import { settle } from "./outbox.js";
 import { counted, h } from "./page.js";
 
 const SETTLE_MS = 5_000;
+
+/** The number of a player's finished games that are not sent yet. @param {string} name */
+async function unsent(name) {
+  const { games, wins } = journalOf(await journals(), name);
+  return Math.max(games.length, wins.length);
+}
 
 /** Ask whether to sign out with unsent games. @param {string} name @param {number} games @returns {Promise<boolean>} */
 const leaves = (name, games) => new Promise((resolve) => {
@@ -32,5 +39,5 @@ export async function signOut() {
   const games = await unsent(name);
   if (games && !(await leaves(name, games))) return;
   await exchange("DELETE", "/api/session");
-  await forget(name);
+  await change((all) => forgetProgress(all, name));
 }

@@ -169,7 +169,7 @@ async function judge(judged, replay, seconds) {
   const changed = () => dispatchEvent(new Event("verdict"));
   verdict = { status: "pending" };
   while (verdict.status === "pending") {
-    const wait = verdict.error?.wait ?? 0;
+    const wait = verdict.error?.retryAfter ?? 0;
     await new Promise((resolve) => {
       ask = () => wait || resolve(undefined);
       setTimeout(resolve, Math.max(seconds, wait) * 1000);

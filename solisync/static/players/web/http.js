@@ -3,14 +3,14 @@
 
 const KEY = "solisync";
 
-/** An error of a request: the server's answer, or none at all (status 0). */
+/** An error of a request: the server's answer, or none at all (status 0). It has the fields of SolisyncError that pages need. */
 export class Refusal extends Error {
-  /** @param {number} status @param {string} code @param {string} message @param {number} [wait] in seconds */
-  constructor(status, code, message, wait = 0) {
+  /** @param {number} status @param {string} code @param {string} message @param {number} [retryAfter] in seconds */
+  constructor(status, code, message, retryAfter = 0) {
     super(message);
     this.status = status;
     this.code = code;
-    this.wait = wait;
+    this.retryAfter = retryAfter;
   }
 
   /** Whether the same request may succeed later. */
@@ -52,11 +52,11 @@ export async function send(path, more) {
   try {
     answer = await fetch(path, more);
   } catch {
-    throw new Refusal(0, "offline", "The server can’t be reached. Nothing is lost; please try again.");
+    throw new Refusal(0, "network", "The server can’t be reached. Nothing is lost; please try again.");
   }
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
   const { status, headers } = answer;
-  const wait = Number(headers.get("Retry-After"));
-  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, wait);
+  const retryAfter = Number(headers.get("Retry-After"));
+  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, retryAfter);
 }
