@@ -45,33 +45,43 @@ ADVICE = (
   })); }"""
 )
 
-# Plays games by the first hint each time, or in `stray` of a hundred moves by another one, until they end. A hint
-# "repeats" if it takes the last move back, or moves cards to a position that has been there twice.
+# Plays games by the first hint each time, or in `stray` of a hundred steps by an undo or another move, until they end;
+# with a solver, only the deals for which it finds a win. A hint "repeats" if it takes the last move back, or moves
+# cards to a position that the game has passed twice.
 HINTED = (
     "async asked => {"
     + PRELUDE
     + """const { hints, isStuck } = await web("hints.js");
+  const { solve } = await web("solver.js");
   const exact = (position) => JSON.stringify(position);
-  return asked.map(({ seed, draw, stray }) => {
+  const played = async ({ seed, draw, stray }) => {
     const game = new Game(seed, draw);
     let chance = Number(seed) % 2147483647;
     const random = (below) => (chance = (chance * 48271 + 1) % 2147483647) % below;
     const repeats = [];
     for (let left = 400; left && !game.won; left--) {
-      const before = game.before.map(exact);
-      const found = hints(game.position, draw, game.before);
+      const passed = game.passed.map(exact);
+      const last = game.before.map(exact).at(-1);
+      const found = await hints(game, 60_000);
       for (const hint of found) {
         const after = hint !== engine.STOCK && exact(engine.play(game.position, hint, draw).position);
-        const visits = before.filter((state) => state === after).length;
-        if (after && (after === before.at(-1) || visits > 1)) repeats.push(hint);
+        const visits = passed.filter((state) => state === after).length;
+        if (after && (after === last || visits > 1)) repeats.push(hint);
       }
       const others = [engine.STOCK, ...engine.moves(game.position)];
+      if (random(100) < stray && game.undo()) continue;
       const move = random(100) < stray ? others[random(others.length)] : found[0];
       if (!move) return { end: isStuck(game.position, draw, game.before) ? "stuck" : "undo", repeats };
       if (!game.play(move)) return { end: "refused", repeats };
     }
     return { end: game.won ? "won" : "long", repeats };
-  }); }"""
+  };
+  const found = [];
+  for (const each of asked) {
+    const solved = Boolean(await solve(engine.deal(BigInt(each.seed)), each.draw));
+    if (solved || !("Worker" in window)) found.push({ solved, ...(await played(each)) });
+  }
+  return found; }"""
 )
 
 

@@ -50,7 +50,7 @@ def look_at_play(visitor, look):
     """Check the page to play, from the deal to the win, with all settings and dialogs."""
     deal = "/play?deal=42&draw=three"
     look(visitor, deal, "a deal")
-    look(visitor, deal, "a hint", lambda page: page.click("#hint"))
+    look(visitor, deal, "a hint", lambda page: (page.click("#hint"), page.wait_for_selector("#board .hint")))
     look(visitor, deal, "a selection", lambda page: (choose(page, tap=False), Hand(page).select("t1")))
     for name in ("four", "large", "left"):
         look(visitor, deal, name, lambda page, name=name: choose(page, **{name: True}))

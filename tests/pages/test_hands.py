@@ -211,7 +211,7 @@ def test_keys_work_wherever_the_focus_is(visitor, focus):
     else:
         page.evaluate("selector => (document.activeElement.blur(), document.querySelector(selector).focus())", focus)
     page.keyboard.press("h")
-    assert page.locator("#board .hint").count()
+    page.wait_for_selector("#board .hint")
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+y")
     assert moves_and_undos(page) == ("fa1fa1", [1])

@@ -214,16 +214,29 @@ def test_game_is_stuck_when_no_moves_improve_it(visitor):
     assert sum(true for _, true in pairs) >= 3
 
 
-def test_hints_lead_to_the_end_of_a_game(visitor):
-    """The hints never form a circle, even if the player sometimes makes another move."""
+CIRCLED = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # two hints of this game once alternated without end
+
+
+def test_hints_lead_to_the_end_of_a_game_without_a_solver(visitor):
+    """The hints never form a circle, even if the player sometimes makes another move or an undo."""
     page = visitor.open("/account")
-    circled = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # two hints of this game once alternated without end
+    page.evaluate("delete window.Worker")
     followed = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(30) for draw in (1, 3)]
-    strayed = [{"seed": str(seed), "draw": draw, "stray": 40} for seed in range(1, 16) for draw in (1, 3)]
-    first, *ends = answered(page, HINTED, [circled, *followed, *strayed])
+    strayed = [{"seed": str(seed), "draw": draw, "stray": 20} for seed in range(1, 16) for draw in (1, 3)]
+    first, *ends = answered(page, HINTED, [CIRCLED, *followed, *strayed])
     assert (first["end"], first["repeats"]) == ("stuck", [])
     assert {each["end"] for each in ends[: len(followed)]} == {"won", "stuck"}
     assert sum(each["end"] == "won" for each in ends[: len(followed)]) > len(followed) / 3
+    assert not any(each["solved"] or each["repeats"] for each in ends)
+
+
+def test_hints_follow_the_win_that_the_solver_finds(visitor):
+    """Each solved deal is won by following the hints."""
+    page = visitor.open("/account")
+    asked = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(8) for draw in (1, 3)]
+    ends = answered(page, HINTED, asked)
+    assert {each["end"] for each in ends} == {"won"}
+    assert len(ends) >= 5
     assert [each["repeats"] for each in ends if each["repeats"]] == []
 
 

@@ -139,7 +139,7 @@ def test_page_left_open_keeps_its_build_through_upgrades(server, traveller):
     page.goto("/play")
     until(page, "Boolean(document.querySelector('#board li') && window.builds)")
     assert page.evaluate(BUILDS) == [3]
-    assert old.evaluate("web('solver.js').then(({ isWinnable }) => typeof isWinnable)") == "function"
+    assert old.evaluate("web('solver.js').then(({ solve }) => typeof solve)") == "function"
     assert old.evaluate(BUILDS) == [0]
     old.close()
     server.start(3)
@@ -289,8 +289,8 @@ def test_chromium_finds_nothing_that_prevents_installation(chromium, server, tmp
         context.close()
 
 
-def test_policy_gives_the_service_worker_alone(visitor):
-    """No script of a page can start a worker from another address, not even one of this service."""
+def test_policy_gives_no_other_workers(visitor):
+    """A page starts no worker from addresses other than those of the service worker and the solver."""
     page = opened(visitor)
     error = "(work) => { try { return String(work()); } catch (error) { return error.name; } }"
     allowed = f"async (address) => (({{ allowed }}) => ({error})(() => allowed(address)))(await web('workers.js'))"

@@ -112,7 +112,7 @@ def test_pictures_of_all_pages(visit, site, tmp_path):
             visitor.page.wait_for_selector("#me img")
         replay, moves = won_game(1)
         keep(visitor.page, replay, moves[:150], ms=192_000)
-        take("play", "/play", lambda page: page.click("#hint"))
+        take("play", "/play", lambda page: (page.click("#hint"), page.wait_for_selector("#board .hint")))
         keep(visitor.page, replay, moves, ms=312_000)
         take("play-won", "/play", proved)
         pictures_of_states(visit, take, width=width, scheme=scheme, reduced_motion="reduce", service_workers="allow")

@@ -59,7 +59,7 @@ async def test_service_worker_names_the_build_and_all_that_the_game_loads(server
     text = answer.content.decode()
     assert f'"{folder}/"' in text
     names = re.search(r'FILES = "([^"]+)"', text)[1].split()
-    assert {"play.js", "play.css", "style.css", "results.js", "outbox.js", "solver.js"} <= set(names)
+    assert {"play.js", "play.css", "style.css", "results.js", "outbox.js", "solver.js", "search.js"} <= set(names)
     assert not {"home.js", "replay.css", "account.js"} & set(names)
     for path in ("/play", "/offline", *(f"{folder}/{name}" for name in names)):
         assert (await server.ask("GET", path)).status == 200

@@ -69,8 +69,11 @@ export class Game {
     this.record = [];
     /** @type {number[]} for each undo, the index of the recorded move before which it happened */
     this.undoPlaces = [];
-    /** @type {Before[]} */
+    /** @type {Before[]} for each move that isn't undone */
     this.history = [];
+    this.fixed = 0; // the number of first moves that are out of the reach of undo
+    /** All positions of the game in their order, including those undone later. */
+    this.passed = [this.position];
     /** @type {Move[]} the moves that redo can make again, the next one last */
     this.undone = [];
   }
@@ -85,23 +88,25 @@ export class Game {
     const [from, to] = played.turned ? ["w", "s"] : [move.from, move.to];
     /** @type {Step} */
     const step = { input: move === STOCK ? "stock" : "move", from, to, cards: played.cards, flipped: played.flipped, score: this.score };
-    this.history = [...this.history.slice(1 - UNDO_DEPTH), { position, score, moves, move, step }];
+    this.history.push({ position, score, moves, move, step });
+    this.fixed = Math.max(this.fixed, this.history.length - UNDO_DEPTH);
     const again = this.undone.pop();
     if (again && lettered(again) !== lettered(move)) this.undone = [];
     this.position = played.position;
+    this.passed.push(played.position);
     this.moves += 1;
     this.won = isWon(played.position);
     this.record.push(move);
     return step;
   }
 
-  /** The earlier positions that undo can reach. */
+  /** The earlier positions, without those undone later. */
   get before() {
     return this.history.map(({ position }) => position);
   }
 
   get canUndo() {
-    return !this.won && this.history.length > 0;
+    return !this.won && this.history.length > this.fixed;
   }
 
   /** Take the last move back, and return the step, or null if there is none. @returns {Step | null} */
@@ -111,6 +116,7 @@ export class Game {
     const { move, step } = before;
     this.undone.push(move);
     this.position = before.position;
+    this.passed.push(this.position);
     this.score = Math.max(0, before.score - UNDO_PENALTY);
     this.moves = before.moves;
     this.undoPlaces.push(this.record.length);

@@ -2,15 +2,18 @@
 /**
  * Hints, and whether a game is stuck.
  *
- * A hint leads to a better position than any so far in the game: more cards face up or out of the stock, or as many of
- * these and more cards on the foundations. Only undo lowers the first number, so hints never lead in a circle.
+ * Hints follow a win that the solver has found. Without one, a hint leads to a better position than any so far in the
+ * game: more cards face up or out of the stock, or as many of these and more cards on the foundations. Only undo lowers
+ * the first number, so these hints never lead in a circle.
  */
 
 import { COLUMNS, FOUNDATIONS, goodTargets, moves, play, STOCK, targets, text } from "./klondike.js";
+import { solve } from "./solver.js";
 
 /**
  * @typedef {import("./board.js").Position} Position
  * @typedef {import("./klondike.js").Move} Move
+ * @typedef {import("./game.js").Game} Game
  */
 
 const POSITIONS = 500; // for each search; longer searches won 1 more of 600 simulated games
@@ -21,6 +24,9 @@ function value({ piles, down }) {
   const hidden = COLUMNS.reduce((sum, pile) => sum + down[pile], piles.s.length + piles.w.length);
   return FOUNDATIONS.reduce((sum, pile) => sum + piles[pile].length, -100 * hidden);
 }
+
+/** The position after a legal move. @param {Position} position @param {Move} move @param {number} draw */
+const after = (position, move, draw) => /** @type {import("./klondike.js").Played} */ (play(position, move, draw)).position;
 
 /** The benefit of a move by itself, to sort helpful moves. @param {Position} position @param {Move} move */
 function worth({ piles, down }, { from, to, count }) {
@@ -53,7 +59,7 @@ const allMoves = (position) => [...moves(position), ...FOUNDATIONS.flatMap((from
  * Search for the fewest moves of cards to a position that is better than `best`, or that can take one of `cards` from
  * the stock. Return the first of these moves, or null if the search finds none.
  * @param {Position} position @param {number} best @param {number[]} cards @param {(position: Position) => Move[]} from the moves to try
- * @param {(after: string) => boolean} [allowed] whether the first move may lead to that position
+ * @param {(state: string) => boolean} [allowed] whether the first move may lead to that position
  */
 function way(position, best, cards, from, allowed = () => true) {
   const known = new Set([text(position)]);
@@ -77,7 +83,7 @@ const bestOf = (position, before) => Math.max(...[position, ...before].map(value
 
 /** The moves that improve the position by themselves, best first. @param {Position} position @param {number} best */
 const helping = (position, best) =>
-  moves(position).filter((move) => value(/** @type {Position} */ (play(position, move, 1)?.position)) > best)
+  moves(position).filter((move) => value(after(position, move, 1)) > best)
     .sort((one, other) => worth(position, other) - worth(position, one));
 
 /** Whether the search finds no moves that lead to a better position. @param {Position} position @param {number} draw @param {Position[]} before the earlier positions of the game, in order */
@@ -88,21 +94,68 @@ export function isStuck(position, draw, before) {
 }
 
 /**
- * The moves to offer as hints, best first. None of them takes the last move back, or moves cards to a position that
- * the game has already reached twice.
+ * The positions to which a hint moves no card, as text: the one before the last move, and those that the game has passed
+ * twice. Clicks on the stock may return to a position, because they bring up a card that can be played.
+ * @param {Position[]} before @param {Position[]} passed
+ */
+function banned(before, passed) {
+  const states = passed.map(text);
+  const count = new Map();
+  for (const state of states) count.set(state, (count.get(state) ?? 0) + 1);
+  return [...before.slice(-1).map(text), ...[...count.keys()].filter((state) => count.get(state) >= TWICE)];
+}
+
+/**
+ * The moves that improve the position or prepare that, best first.
  * @param {Position} position @param {number} draw @param {Position[]} before the earlier positions of the game, in order
+ * @param {string[]} ban the positions to which no card is moved, as text
  * @returns {Move[]}
  */
-export function hints(position, draw, before) {
+function improving(position, draw, before, ban) {
   const best = bestOf(position, before);
   const cards = broughtUp(position, draw);
-  const states = before.map(text);
-  const allowed = (/** @type {string} */ after) => after !== states[states.length - 1] && states.filter((state) => state === after).length < TWICE;
+  const allowed = (/** @type {string} */ state) => !ban.includes(state);
   const stock = takesOne(position, cards) ? [STOCK] : [];
-  const now = helping(position, best);
+  const now = helping(position, best).filter((move) => allowed(text(after(position, move, 1))));
   if (now.length) return [...now, ...stock];
   const onColumns = way(position, best, [], moves, allowed);
   const found = [...(onColumns ? [onColumns] : []), ...stock];
   const other = found.length ? null : way(position, best, cards, moves, allowed) ?? way(position, best, cards, allMoves, allowed);
   return other ? [other] : found;
+}
+
+/** @type {Map<string, Move | null>} by position, the next move to the win found last; null after a search without a win */
+let winning = new Map();
+
+/** The next move to a win, or null if the solver finds none. @param {Game} game */
+async function toWin({ position, draw, before, passed }) {
+  const ban = banned(before, passed);
+  const exact = JSON.stringify(position);
+  const known = winning.get(exact);
+  const returns = known && known !== STOCK && ban.includes(text(after(position, known, draw)));
+  if (known !== undefined && !returns) return known;
+  const found = await solve(position, draw, ban);
+  winning = new Map([[exact, null]]);
+  let at = position;
+  for (const move of found ?? []) {
+    winning.set(JSON.stringify(at), move);
+    at = after(at, move, draw);
+  }
+  return winning.get(exact) ?? null;
+}
+
+/** Whether no moves help any more. @param {Game} game */
+export const isLost = async (game) => isStuck(game.position, game.draw, game.before) && !(await toWin(game));
+
+/**
+ * The moves to offer as hints, best first. None of them takes the last move back, or moves cards to a position that
+ * the game has already passed twice.
+ * @param {Game} game @param {number} patience how many milliseconds to wait for the solver
+ * @returns {Promise<Move[]>}
+ */
+export async function hints(game, patience) {
+  const { position, draw, before, passed } = game;
+  const first = await Promise.race([toWin(game), new Promise((resolve) => setTimeout(resolve, patience))]);
+  const others = improving(position, draw, before, banned(before, passed));
+  return first ? [first, ...others.filter((move) => JSON.stringify(move) !== JSON.stringify(first))] : others;
 }

@@ -11,6 +11,7 @@ import { Table } from "./table.js";
 const FLIGHT_MS = 150;
 const FINISH_MS = 90;
 const TICK_MS = 250;
+const SOLVER_MS = 700; // how long a hint waits for the solver
 const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 
 /** @typedef {import("./klondike.js").Move} Move */
@@ -58,10 +59,9 @@ function show(flight, pile) {
 
 /** Show whether the game is stuck, and announce it after the last step. A new game isn't judged. */
 async function judge() {
-  const { position, draw, before, won, record } = game;
-  const judged = !won && record.length && (await advice().catch(() => null));
+  const { position, won, record } = game;
+  const stuck = !won && record.length > 0 && (await advice().then(({ isLost }) => isLost(game), () => false));
   if (game.position !== position) return;
-  const stuck = Boolean(judged && judged.isStuck(position, draw, before));
   if (stuck && byId("stuck").hidden) say([byId("said").textContent, byId("stuck").textContent].filter(Boolean).join(". "));
   byId("stuck").hidden = !stuck;
   byId("hint").disabled = won || stuck || !seat?.taken;
@@ -117,11 +117,10 @@ function redo() {
 }
 
 async function hint() {
-  const { position, draw, before } = game;
-  const module = byId("hint").disabled ? null : await advice().catch(() => null);
-  if (!module) return say("No hint available");
+  const { position } = game;
+  const found = byId("hint").disabled ? null : await advice().then(({ hints }) => hints(game, SOLVER_MS), () => null);
+  if (!found) return say("No hint available");
   if (game.position !== position) return;
-  const found = module.hints(position, draw, before);
   const shown = found[hinted % found.length];
   if (!shown) return tell("Hint: undo the last move"); // every way forward begins with an undo
   hinted += 1;

@@ -1,61 +1,47 @@
 // @ts-check
-/** A search for a winnable deal. It sees all cards. A search without a win proves nothing. */
+/** Wins of positions, and deals that can be won. A worker searches for them, so the search never blocks the page. */
 
 import { newSeed } from "./game.js";
-import { COLUMNS, deal, FOUNDATIONS, isWon, moves, play, STOCK, text } from "./klondike.js";
+import { deal, STOCK } from "./klondike.js";
+import { allowed, SEARCH } from "./workers.js";
 
-/** @typedef {import("./board.js").Position} Position */
+/** @typedef {import("./klondike.js").Move} Move */
 
 const DEALS = 20;
-const POSITIONS = 3000; // for each deal; nearly all wins are found among the first 2,000
-const SLICE_MS = 8;
 
-/** @param {string[]} names @param {(pile: string) => number} of */
-const sum = (names, of) => names.reduce((total, pile) => total + of(pile), 0);
+/** @type {{worker: Worker, failed: Promise<null>} | undefined} */
+let running;
 
-/** How near to a win a position looks: cards on foundations, face up, and out of the stock. @param {Position} position */
-const nearness = ({ piles, down }) =>
-  sum(FOUNDATIONS, (pile) => piles[pile].length) + 2 * (21 - sum(COLUMNS, (pile) => down[pile])) + 24 - piles.s.length - piles.w.length;
+/** Start the worker. If its script can't be loaded, the next search starts another one. */
+function start() {
+  const worker = new Worker(allowed(SEARCH), { type: "module" });
+  const failed = new Promise((resolve) => worker.addEventListener("error", () => {
+    running = undefined;
+    resolve(null);
+  }));
+  return { worker, failed };
+}
 
-/** Search for a win, nearest positions first, and return whether there is one. Yield after each slice of time. @param {Position} first @param {number} draw */
-export function* isWinnable(first, draw) {
-  const seen = new Set([text(first)]);
-  /** @type {Position[][]} by nearness */
-  const open = [];
-  const put = (/** @type {Position} */ position) => (open[nearness(position)] ??= []).push(position);
-  put(first);
-  for (let began = performance.now(); open.length && seen.size < POSITIONS; ) {
-    const position = open[open.length - 1]?.pop();
-    if (!position) {
-      open.pop();
-      continue;
-    }
-    for (const move of [STOCK, ...moves(position)]) {
-      const played = play(position, move, draw);
-      const state = played && text(played.position);
-      if (!played || !state || seen.has(state)) continue;
-      if (isWon(played.position)) return true;
-      seen.add(state);
-      put(played.position);
-    }
-    if (performance.now() - began > SLICE_MS) {
-      yield false;
-      began = performance.now();
-    }
+/** Search for the moves that win from a position; null if the search finds none, or can't run. @param {import("./board.js").Position} position @param {number} draw @param {string[]} [banned] positions to which the first move must not move a card, as text @returns {Promise<Move[] | null>} */
+export async function solve(position, draw, banned = []) {
+  try {
+    running ??= start();
+    const { port1, port2 } = new MessageChannel();
+    running.worker.postMessage({ position, draw, banned }, [port2]);
+    const answer = new Promise((resolve) => (port1.onmessage = ({ data }) => resolve(data)));
+    const found = await Promise.race([answer, running.failed]);
+    return found && found.map((/** @type {Move} */ move) => (move.from === "s" ? STOCK : move)); // messages copy STOCK
+  } catch {
+    return null; // a browser without such workers
   }
-  return false;
 }
 
 /** The seed of a winnable deal, or of any deal after DEALS searches or when stopped. @param {number} draw @param {AbortSignal} stop */
 export async function winnableSeed(draw, stop) {
+  const stopped = new Promise((resolve) => stop.addEventListener("abort", resolve));
   let seed = newSeed();
   for (let tried = 0; tried < DEALS && !stop.aborted; tried++) {
-    for (const search = isWinnable(deal(BigInt(seed)), draw); !stop.aborted; ) {
-      const { done, value } = search.next();
-      if (done && value) return seed;
-      if (done) break;
-      await new Promise((resolve) => setTimeout(resolve));
-    }
+    if (await Promise.race([solve(deal(BigInt(seed)), draw), stopped])) break;
     seed = newSeed();
   }
   return seed;

@@ -1,9 +1,11 @@
 // @ts-check
 /** The service worker, which keeps /play for playing without a network, and the policy for the addresses of workers. */
 
-/** The addresses of scripts that may run in workers. @type {readonly string[]} */
-const ADDRESSES = ["/sw.js"];
 const FOLDER = new URL("./", import.meta.url).pathname; // `/web/<build>/`
+/** The address of the search for wins. */
+export const SEARCH = new URL("./search.js", import.meta.url).pathname;
+/** The addresses of scripts that may run in workers. @type {readonly string[]} */
+const ADDRESSES = ["/sw.js", SEARCH];
 
 /** @type {any} browsers without trusted types take addresses as text */
 const types = Reflect.get(globalThis, "trustedTypes");
