@@ -92,7 +92,7 @@ bench-console: benchable  ## measure what fifty simultaneous queries of admins c
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
 
-release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git; 5 minutes)
+release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git and npm; 5 minutes)
 	@$(PYTHON) .ci/release_check.py
 
 lock: python  ## pin the packages of an installation, with hashes, in requirements.lock

@@ -1,8 +1,9 @@
 """Build the files of a release into dist/, from the last commit, and check them: `release_check.py`.
 
-The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), and
-the digests of these three. The wheel is installed into a separate environment outside the checkout, where it plays a
-session with its own database. This needs git and a package index. The tools have a separate environment too.
+The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), the
+npm package of the client, and the digests of these four. The wheel is installed into a separate environment outside the
+checkout, where it plays a session with its own database, and so does the installed client. This needs git, npm and the
+indexes of pip and npm. The tools have a separate environment too.
 """
 
 import hashlib
@@ -28,6 +29,8 @@ DIST = ROOT / "dist"
 TOOLS = ("build>=1.6", "cyclonedx-bom>=7.5,<8")
 READY_SECONDS = 60
 DEALS_DAYS = 400
+NPM = ("--no-audit", "--no-fund", "--no-package-lock")
+EXAMPLE = "node_modules/solisync/examples/play.js"
 
 
 def run(*words: object, **options: object) -> str:
@@ -86,6 +89,17 @@ def build(python: Path) -> Path:
     return wheel
 
 
+def build_client() -> Path:
+    """Build the npm package into dist/, and return a folder in which it is installed."""
+    package, game = PLACE / "source" / "clients" / "javascript", PLACE / "game"
+    run("npm", "install", *NPM, cwd=package)
+    run("npm", "pack", "--pack-destination", DIST, cwd=package)
+    (archive,) = DIST.glob("*.tgz")
+    game.mkdir()
+    run("npm", "install", *NPM, archive, cwd=game)
+    return game
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -100,8 +114,8 @@ def is_ready(url: str) -> bool:
         return False
 
 
-def smoke(bin: Path, version: str) -> None:
-    """Start the installed service away from the checkout, play a session, and stop it."""
+def smoke(bin: Path, version: str, game: Path) -> None:
+    """Start the installed service away from the checkout, play a session and the client's example, and stop it."""
     said = run(bin / "solisync", "--version", cwd="/").strip()
     if said != f"solisync {version}":
         sys.exit(f"release check failed: the installation is {said}")
@@ -109,6 +123,7 @@ def smoke(bin: Path, version: str) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SOLISYNC_", "PG", "PYTHON"))}
     environ = kept | {"JWT_SECRET": secrets.token_hex(32), "DATABASE_URL": ""}
+    environ["SOLISYNC_AUTH_LIMIT"] = "60/60"  # the session alone reaches the default
     words = [bin / "solisync", f"--listen=tcp:{url.rpartition(':')[2]}:interface=127.0.0.1"]
     log = PLACE / "service.log"
     with log.open("w") as file:
@@ -122,6 +137,7 @@ def smoke(bin: Path, version: str) -> None:
                 sys.exit(f"{log.read_text()}release check failed: the installed service isn't ready")
             time.sleep(0.1)
         print(run(bin / "solisync", "--smoke", url, cwd="/", env=environ).splitlines()[-1])
+        print(f"the npm package plays: {run('node', EXAMPLE, url, 'device', cwd=game).strip()}")
     finally:
         service.send_signal(signal.SIGTERM)
         service.wait(READY_SECONDS)
@@ -142,7 +158,7 @@ def main() -> None:
     install(installed, "--require-hashes", "--requirement", ROOT / "requirements.lock")
     install(installed, "--no-deps", wheel)
     run(sys.executable, "-m", "pip", f"--python={installed}", "check")
-    smoke(installed.parent, version)
+    smoke(installed.parent, version, build_client())
     bill = DIST / f"solisync-{version}.cdx.json"
     run(tools.parent / "cyclonedx-py", "environment", "--output-reproducible", "-o", bill, installed)
     packages = run(installed, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()

@@ -14,9 +14,9 @@ from tests.harness.http_requests import new_address
 from tests.harness.processes import clean_environment
 
 PAGE = (ROOT / "docs" / "clients.md").read_text("utf-8")
-HOUR, DEVICE, RUST = (
+PACKAGE, HOUR, DEVICE, RUST = (
     re.search(rf"^## {heading}\n(.*?)^## ", PAGE, re.S | re.M)[1]
-    for heading in ("Build a client in an hour", "On the device", "Rust")
+    for heading in ("The npm package", "Build a client in an hour", "On the device", "Rust")
 )
 LIVE = (ROOT / "docs" / "live.md").read_text("utf-8")
 WON = ROOT / "docs" / "replays" / "won_draw_one.json"
@@ -72,6 +72,17 @@ def test_tutorial_runs_in_javascript(url, tmp_path):
     program = code(HOUR, "javascript") + f"\nawait main({WON.read_text('utf-8')});\n"
     program = program.replace("http://127.0.0.1:8080", url)
     assert output(program, ["node", "--input-type=module", "--eval", program], tmp_path) == printed()
+
+
+@pytest.mark.needs("node")
+def test_program_with_the_npm_package_plays(url, tmp_path):
+    """The client counts a win, and another one after a restart."""
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "solisync").symlink_to(ROOT / "clients" / "javascript")
+    program = code(PACKAGE, "javascript") + f"\nawait play({url!r}, {WON.read_text('utf-8')});\n"
+    for won in (1, 2):
+        printed = output(program, ["node", "--input-type=module", "--eval", program], tmp_path)
+        assert printed == ["verdict verified", f"won {won}"]
 
 
 async def test_example_of_a_device_plays(server, tmp_path, monkeypatch, capsys):

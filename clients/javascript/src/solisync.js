@@ -46,8 +46,10 @@ export class Solisync {
   #closed = new AbortController();
   /** @type {Stream | null} */
   #stream = null;
-  /** The games of uploads without a verdict, by replay. @type {Map<string, string>} */
-  #awaited = new Map();
+  /** The games of uploads without a verdict. @type {Set<string>} */
+  #awaited = new Set();
+  /** The verdicts that were reported, by replay. @type {Map<string, string>} */
+  #verdicts = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   /** @type {string | null} the revision of the last pull or push */
@@ -261,7 +263,8 @@ export class Solisync {
     const { uploaded: before } = (await this.#read()).journals;
     await this.#upload(name);
     const { uploaded } = (await this.#read()).journals;
-    for (const [game, replay] of Object.entries(uploaded)) if (!before[game]) this.#awaited.set(replay, game);
+    for (const game of Object.keys(uploaded)) if (!before[game]) this.#awaited.add(game);
+    if (this.#stream?.open) await this.#askForVerdicts(); // their events may have come before the answers to the uploads
   }
 
   /** Upload all wins; a refused replay doesn't hold up the others. @param {string} name @returns {Promise<void>} */
@@ -341,20 +344,27 @@ export class Solisync {
   async #hear({ event, data }) {
     if (event === "alive") return;
     this.#tell("event", { event, data });
-    if (event === "verdict") this.#judged(data.replay_id, data.status);
+    if (event === "verdict") await this.#judged(data.replay_id, data.status);
     if (event === "progress" && data.own) this.#revision = data.revision;
     else if ((event === "hello" || event === "progress") && data.revision !== this.#revision) await this.pull();
-    if (event !== "hello") return;
-    for (const [replay, game] of this.#awaited) { // the event may have been sent before the stream was open
+    if (event === "hello") await this.#askForVerdicts(); // their events may have been sent before the stream was open
+  }
+
+  async #askForVerdicts() {
+    for (const game of this.#awaited) {
       const verdict = await this.verdict(game);
-      if (verdict && verdict.status !== "pending") this.#judged(replay, verdict.status);
+      if (verdict && verdict.status !== "pending") await this.#judged((await this.#read()).journals.uploaded[game], verdict.status);
     }
   }
 
-  /** @param {string} replay @param {string} status */
-  #judged(replay, status) {
-    this.#tell("verdict", { replay_id: replay, game_id: this.#awaited.get(replay) ?? null, status });
-    this.#awaited.delete(replay);
+  /** Report a verdict once. @param {string} replay @param {string} status */
+  async #judged(replay, status) {
+    const { uploaded } = (await this.#read()).journals;
+    const game = Object.keys(uploaded).find((id) => uploaded[id] === replay) ?? null;
+    if (game) this.#awaited.delete(game);
+    if (this.#verdicts.get(replay) === status) return;
+    this.#verdicts.set(replay, status);
+    this.#tell("verdict", { replay_id: replay, game_id: game, status });
   }
 
   /** End the stream and the work in the background. The store stays. */

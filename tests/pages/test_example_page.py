@@ -1,0 +1,62 @@
+"""The example page of the npm package, which keeps its state in IndexedDB."""
+
+import pytest
+
+from tests.harness.constants import PASSWORD, PATIENCE, ROOT
+
+PACKAGE = ROOT / "clients" / "javascript"
+FOLDER = "/package/"
+REFUSING = "indexedDB.open = () => { throw new Error('refused'); };"
+
+
+@pytest.fixture
+def example(visitor):
+    """Open the example on the origin of the service, in another tab each time."""
+    visitor.context.route(
+        f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2])
+    )
+
+    def example():
+        page = visitor.context.new_page()
+        page.goto(f"{FOLDER}examples/index.html")
+        return page
+
+    return example
+
+
+def shown(page, name, text):
+    """Wait until the element with this id has this text."""
+    page.wait_for_function(
+        "([name, text]) => document.getElementById(name).textContent.includes(text)",
+        arg=[name, text],
+        timeout=1000 * PATIENCE,
+    )
+
+
+def test_example_page_counts_the_games_of_a_guest_over_two_tabs(example):
+    first = example()
+    shown(first, "who", "a guest")
+    second = example()
+    shown(second, "who", "a guest")
+    for page, played in ((first, "of 1"), (second, "of 2"), (first, "of 3")):
+        page.click("#play")
+        shown(page, "won", played)
+        shown(page, "unsent", "0")
+
+
+def test_example_page_makes_the_guest_a_player(example):
+    page = example()
+    shown(page, "who", "a guest")
+    page.fill("[name=username]", "ann")
+    page.fill("[name=password]", PASSWORD)
+    page.click("#claim button")
+    shown(page, "who", "ann")
+    shown(example(), "who", "ann")
+
+
+def test_example_page_plays_when_the_browser_refuses_storage(example, visitor):
+    visitor.context.add_init_script(REFUSING)
+    page = example()
+    page.click("#play")
+    shown(page, "won", "of 1")
+    shown(page, "unsent", "0")
