@@ -400,6 +400,8 @@ def certificate(place):
     ("endpoint", "says"),
     [
         pytest.param("tcp:99999", "65535", marks=LONG),
+        pytest.param("tcp:http", "'http' is not a number", marks=LONG),
+        pytest.param("tcp:0:iface=127.0.0.1", "there is no parameter 'iface'", marks=LONG),
         pytest.param("tcp:0:interface=999.1.1.1", "999.1.1.1", marks=LONG),
         ("unix:{place}/none/socket", "No such file"),
         ("ssl:0:privateKey={place}/bad.pem", "bad.pem"),

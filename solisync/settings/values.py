@@ -26,6 +26,7 @@ SITE_LINKS_MAX = 8
 _INTERFACE = re.compile(r":interface=[^:]")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 _UNKNOWN_PARAMETER = re.compile(r"unexpected keyword argument ('.+')$")  # of a parser in Twisted
+_NOT_A_NUMBER = re.compile(r"invalid literal for int\(\) with base \d+: ('.*')$")
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _LINK = re.compile(r"(?:https://[!-~]+|mailto:[!-~]+|/(?![/\\])[!-~]*)")  # a browser reads /\ as //
@@ -91,6 +92,8 @@ def endpoint(text: str) -> str:
         reason = " ".join(str(error).split()) or type(error).__name__
         if found := _UNKNOWN_PARAMETER.search(reason):
             reason = f"there is no parameter {found[1]}"
+        if found := _NOT_A_NUMBER.fullmatch(reason):
+            reason = f"{found[1]} is not a number"
         if isinstance(error, LookupError) and systemd:
             reason = "systemd has passed no such socket"
         raise ValueError(f"is not a listening endpoint: {text!r}: {reason}") from None
