@@ -101,7 +101,7 @@ lock: python  ## pin the packages of an installation, with hashes, in requiremen
 		--no-emit-index-url --no-emit-find-links --output-file requirements.lock setup.py
 
 release-dump: venv  ## store a database of this version, for tests of upgrades from it
-	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k leaves_something
+	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k release_dump
 
 lint: venv  ## check the code with ruff and mypy, and all texts for words to avoid
 	@$(PYTHON) .ci/words.py

@@ -41,8 +41,16 @@ async def unchecked(reactor, server):
 
 
 async def play(reactor, server, administrate, place):
-    """Register players who play while replays are checked; import one from an original server."""
+    """Register players who play while replays are checked; import one from an original server.
+
+    A guest gives its games to a player, an account is deleted, and a backup is made.
+    """
     ann, *others = [await server.player(name) for name in (ANN, BEN, CEM, DEE)]
+    guest = server.client()
+    await guest.guest()
+    await ann.join(guest.tokens.refresh_token)
+    await (await server.player("fay")).delete_account()
+    await administrate("backup", place / "played.dump")
     await ann.upload_avatar(PIXEL, "image/png")
     for client in (ann, *others):
         unlocked = {"id": "first_win", "unlocked": True, "unlock_date": f"{DAY}T10:00:00Z", "reward_granted": True}
@@ -85,6 +93,9 @@ async def look_after(server, console):
     answers = [await console.ask(method, path, WHY | body) for method, path, body in steps]
     assert {answer.status for answer in answers} == {200}, answers
     await cem.upload_replay(game(2))  # held, and yet to be checked
+    ((event,),) = server.sql("SELECT max(id) FROM account_history WHERE event = 'avatar changed'")
+    answer = await console.ask("PUT", "/review/seen", {"kind": "avatars", "items": [event]})
+    assert answer.status == 200, answer
     await ann.browser_login(ANN, PASSWORD)
     return {"codes": codes, "link": answers[-1].json}
 
