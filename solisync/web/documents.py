@@ -67,7 +67,7 @@ _TEXT_OR_COMMENT = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_STYLE_SPACE = re.compile(r"/\*.*?\*/|(?<=[{};:,])[ \t]+|[ \t]+(?=[{}])", re.DOTALL)
+_STYLE_SPACE = re.compile(r"/\*.*?\*/|(?<=[{};:,])\s+|\s+(?=[{}])|;(?=\s*})", re.DOTALL)
 _MARGINS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 
 

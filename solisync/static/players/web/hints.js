@@ -7,6 +7,7 @@
  * the first number, so these hints never lead in a circle.
  */
 
+import { named, place } from "./board.js";
 import { COLUMNS, FOUNDATIONS, goodTargets, moves, play, STOCK, targets, text } from "./klondike.js";
 import { solve } from "./solver.js";
 
@@ -158,4 +159,14 @@ export async function hints(game, patience) {
   const first = await Promise.race([toWin(game), new Promise((resolve) => setTimeout(resolve, patience))]);
   const others = improving(position, draw, before, banned(before, passed));
   return first ? [first, ...others.filter((move) => JSON.stringify(move) !== JSON.stringify(first))] : others;
+}
+
+/** The hint with a number, and its words. @param {Game} game @param {number} number @param {number} patience how many milliseconds to wait for the solver */
+export async function hint(game, number, patience) {
+  const { piles } = game.position;
+  const found = await hints(game, patience);
+  const move = found[number % found.length];
+  if (!move) return { words: "Hint: undo the last move" }; // every way forward begins with an undo
+  if (move === STOCK) return { move, words: piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over" };
+  return { move, words: `Hint: ${named(/** @type {number} */ (piles[move.from].at(-move.count)))} to ${place(move.to)}` };
 }

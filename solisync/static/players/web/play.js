@@ -1,7 +1,7 @@
 // @ts-check
 /** /play: games one after the other, with clock, settings, and the saved game of this browser. */
 
-import { inWords, named, place } from "./board.js";
+import { inWords } from "./board.js";
 import { claim, Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
 import { local, send, username } from "./http.js";
 import { finish, STOCK } from "./klondike.js";
@@ -57,14 +57,24 @@ function show(flight, pile) {
   judge();
 }
 
-/** Show whether the game is stuck, and announce it after the last step. A new game isn't judged. */
+/** Show whether the game is stuck. @param {boolean} stuck */
+function showStuck(stuck) {
+  byId("stuck").hidden = !stuck;
+  byId("hint").disabled = game.won || stuck || !seat?.taken;
+}
+
+/** Find out whether the game is stuck, unless the player moves on, and announce it. A new game isn't searched. */
 async function judge() {
   const { position, won, record } = game;
-  const stuck = !won && record.length > 0 && (await advice().then(({ isLost }) => isLost(game), () => false));
+  const wasStuck = !won && record.length > 0 && !byId("stuck").hidden;
+  showStuck(wasStuck);
+  if (won || !record.length) return;
+  await new Promise((resolve) => setTimeout(resolve, FLIGHT_MS));
   if (game.position !== position) return;
-  if (stuck && byId("stuck").hidden) say([byId("said").textContent, byId("stuck").textContent].filter(Boolean).join(". "));
-  byId("stuck").hidden = !stuck;
-  byId("hint").disabled = won || stuck || !seat?.taken;
+  const stuck = await advice().then(({ isLost }) => isLost(game), () => false);
+  if (game.position !== position) return;
+  if (stuck && !wasStuck) say([byId("said").textContent, byId("stuck").textContent].filter(Boolean).join(". "));
+  showStuck(stuck);
 }
 
 /** Show the time, and with it the state of the goal of the day. */
@@ -118,16 +128,13 @@ function redo() {
 
 async function hint() {
   const { position } = game;
-  const found = byId("hint").disabled ? null : await advice().then(({ hints }) => hints(game, SOLVER_MS), () => null);
-  if (!found) return say("No hint available");
+  const told = byId("hint").disabled ? null : await advice().then(({ hint }) => hint(game, hinted, SOLVER_MS), () => null);
+  if (!told) return say("No hint available");
   if (game.position !== position) return;
-  const shown = found[hinted % found.length];
-  if (!shown) return tell("Hint: undo the last move"); // every way forward begins with an undo
+  if (!told.move) return tell(told.words);
   hinted += 1;
-  table.hint(shown);
-  const { piles } = position;
-  if (shown === STOCK) return say(piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over");
-  say(`Hint: ${named(/** @type {number} */ (piles[shown.from].at(-shown.count)))} to ${place(shown.to)}`);
+  table.hint(told.move);
+  say(told.words);
 }
 
 /** Move all cards to the foundations, one after the other, until the player does something else. */
