@@ -51,6 +51,16 @@ export class Sender {
     }
   }
 
+  /** Pull the player's progress. @param {string} name @param {Journal} journal */
+  async #pull(name, journal) {
+    try {
+      const { merged } = await this.send("GET", "/api/sync/pull", null, name);
+      await this.#accept(name, journal, merged);
+    } catch (error) {
+      await this.#settle(name, error, {});
+    }
+  }
+
   /** Throw an error of a request, after the change that it requires. @param {string} name @param {any} error @param {Partial<Journal>} after400 */
   async #settle(name, error, after400) {
     if (error.code === "user_not_found") await this.kept.change((all) => void delete all.of[name]);
@@ -62,7 +72,7 @@ export class Sender {
   async count(name, anew) {
     const before = await this.#mine(name);
     if (before.sent) await this.#push(name, before);
-    else if (anew || !before.base) await this.#accept(name, before, (await this.send("GET", "/api/sync/pull", null, name)).merged);
+    else if (anew || !before.base) await this.#pull(name, before);
     for (;;) {
       const journal = await this.kept.change((all) => {
         const { base, games, sent } = journalOf(all, name);
