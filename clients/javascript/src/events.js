@@ -21,7 +21,7 @@ export class Stream {
     this.hear = hear;
   }
 
-  /** Open the stream anew, without a pause. */
+  /** Close the stream, and open it again without a pause. */
   restart() {
     this.#current.abort();
   }

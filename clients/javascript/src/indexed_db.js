@@ -24,7 +24,7 @@ export function indexedDbStore(name) {
   /** Run `work` in one transaction. @template T @param {IDBTransactionMode} mode @param {(store: IDBObjectStore, done: (result: T) => void) => void} work @returns {Promise<T>} */
   async function transact(mode, work) {
     opening ??= opened(name, () => (opening = undefined));
-    const transaction = (await opening).transaction(name, mode);
+    const transaction = (await opening).transaction(name, mode, { durability: "strict" });
     return new Promise((resolve, reject) => {
       /** @type {T} */
       let result;

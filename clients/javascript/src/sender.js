@@ -40,39 +40,30 @@ export class Sender {
     return this.kept.change((all) => accept(all, name, merged, journal));
   }
 
+  /** Send a request; after a 400, by which nothing was stored, change the journal. @param {string} name @param {string} method @param {string} path @param {string | null} body @param {Partial<Journal>} [after400] */
+  async #ask(name, method, path, body, after400 = {}) {
+    try {
+      return await this.send(method, path, body, name);
+    } catch (error) {
+      if (error.code === "user_not_found") await this.kept.change((all) => void delete all.of[name]);
+      else if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400));
+      throw error;
+    }
+  }
+
   /** Push the stored bytes, if there are any. @param {string} name @param {Journal} journal */
   async #push(name, journal) {
     if (!journal.sent) return;
-    try {
-      const { merged } = await this.send("POST", "/api/sync/push", journal.sent.body, name);
-      await this.#accept(name, journal, merged);
-    } catch (error) {
-      await this.#settle(name, error, { sent: null, base: null }); // the next attempt begins with a pull
-    }
+    const again = { sent: null, base: null }; // the next attempt begins with a pull
+    const { merged } = await this.#ask(name, "POST", "/api/sync/push", journal.sent.body, again);
+    await this.#accept(name, journal, merged);
   }
 
-  /** Pull the player's progress. @param {string} name @param {Journal} journal */
-  async #pull(name, journal) {
-    try {
-      const { merged } = await this.send("GET", "/api/sync/pull", null, name);
-      await this.#accept(name, journal, merged);
-    } catch (error) {
-      await this.#settle(name, error, {});
-    }
-  }
-
-  /** Throw an error of a request, after the change that it requires. @param {string} name @param {any} error @param {Partial<Journal>} after400 */
-  async #settle(name, error, after400) {
-    if (error.code === "user_not_found") await this.kept.change((all) => void delete all.of[name]);
-    else if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400)); // nothing was stored
-    throw error;
-  }
-
-  /** Push all games. @param {string} name @param {boolean} anew whether to pull first, as after each start and login */
-  async count(name, anew) {
+  /** Push all games. @param {string} name @param {boolean} pulls whether to pull first, as after each start and login */
+  async count(name, pulls) {
     const before = await this.#mine(name);
     if (before.sent) await this.#push(name, before);
-    else if (anew || !before.base) await this.#pull(name, before);
+    else if (pulls || !before.base) await this.#accept(name, before, (await this.#ask(name, "GET", "/api/sync/pull", null)).merged);
     for (;;) {
       const journal = await this.kept.change((all) => {
         const { base, games, sent } = journalOf(all, name);
@@ -92,17 +83,15 @@ export class Sender {
     const next = async () => (await this.#mine(name)).wins.find(({ id }) => !this.refused.has(id));
     for (let win = await next(); win; win = await next()) {
       const { id, body } = win;
-      try {
-        const replay = (await this.send("POST", "/api/replays", body, name)).id;
-        await this.kept.change((all) => {
-          const journal = journalOf(all, name);
-          journal.wins = journal.wins.filter((other) => other.id !== id);
-          all.uploaded[id] = replay;
-        });
-      } catch (error) {
+      const { id: replay } = await this.#ask(name, "POST", "/api/replays", body).catch((error) => {
         if (error.passes === false) this.refused.add(id);
-        await this.#settle(name, error, {});
-      }
+        throw error;
+      });
+      await this.kept.change((all) => {
+        const journal = journalOf(all, name);
+        journal.wins = journal.wins.filter((other) => other.id !== id);
+        all.uploaded[id] = replay;
+      });
     }
   }
 }

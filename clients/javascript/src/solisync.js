@@ -22,7 +22,9 @@ export { SolisyncError };
  * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, undone?: boolean, day?: Day | null, replay?: object | null}} GameRecord
  *   a finished game; `id` is a UUID, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{signal?: AbortSignal}} Options
- * @typedef {"signedIn" | "signedOut" | "progress" | "verdict" | "trouble" | "event"} Name
+ * @typedef {import("../messages.js").VerdictAnswer["status"]} Status
+ * @typedef {{signedIn: undefined, signedOut: string, progress: undefined, verdict: {replay_id: string, game_id: string | null, status: Status},
+ *   trouble: SolisyncError, event: import("../messages.js").StreamEvent}} Events the data of events, by name
  */
 
 const AGAIN_S = 60;
@@ -41,7 +43,7 @@ export class Solisync {
   #background;
   #tokens;
   #sender;
-  /** @type {Map<Name, Set<(data: any) => void>>} */
+  /** @type {Map<string, Set<(data: any) => void>>} */
   #listeners = new Map();
   #closed = new AbortController();
   /** @type {Stream | null} */
@@ -93,14 +95,14 @@ export class Solisync {
     });
   }
 
-  /** Call `listener` at each event of a name. Return a function that ends this. @param {Name} name @param {(data: any) => void} listener */
+  /** Call `listener` at each event of a name. Return a function that ends this. @template {keyof Events} Name @param {Name} name @param {(data: Events[Name]) => void} listener */
   on(name, listener) {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
     return () => listeners.delete(listener);
   }
 
-  /** @param {Name} name @param {any} [data] */
+  /** @param {keyof Events} name @param {any} [data] */
   #tell(name, data) {
     for (const listener of this.#listeners.get(name) ?? []) queueMicrotask(() => listener(data)); // its errors are the game's
   }
@@ -304,13 +306,13 @@ export class Solisync {
     return journalOf(journals, player ?? "");
   }
 
-  /** The player's statistics, with all unsent games. */
+  /** The player's statistics, with all unsent games; Infinity seconds of a fastest win before the first sync. @returns {Promise<import("../messages.js").Stats>} */
   async totals() {
     const { base, games } = await this.#journal();
     return statsOf(base, games);
   }
 
-  /** The player's progress, with all unsent games; null before the first sync. @returns {Promise<any>} */
+  /** The player's progress, with all unsent games; null before the first sync. @returns {Promise<import("../messages.js").Payload | null>} */
   async progress() {
     const { base, games } = await this.#journal();
     return base && { ...base, ...withGames(base, games, localTime(this.#now())) };
@@ -357,7 +359,7 @@ export class Solisync {
     }
   }
 
-  /** Report a verdict once. @param {string} replay @param {string} status */
+  /** Report a verdict once. @param {string} replay @param {Status} status */
   async #judged(replay, status) {
     const { uploaded } = (await this.#read()).journals;
     const game = Object.keys(uploaded).find((id) => uploaded[id] === replay) ?? null;
