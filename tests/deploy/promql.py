@@ -10,6 +10,8 @@ from tests.harness.constants import ROOT
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "solisync.json"
 RULES = ROOT / "deploy" / "prometheus" / "solisync.rules.yml"
+# Without values here: the service has no embedded database, and no backup was made.
+NOT_EVERYWHERE = {"solisync_disk_free_bytes", "solisync_last_backup_timestamp_seconds"}
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SELECTOR = re.compile(rf'(\w+)\{{((?:[^"}}]|{_STRING})*)\}}')
