@@ -9,7 +9,7 @@ import { Queues } from "./src/stores.js";
 const FILE = "solisync.json";
 const WAIT_MS = 20;
 
-/** The marks of this process's locks: after a restart, its number may be that of a killed one. @type {Set<string>} */
+/** The marks of this process's locks: after a restart, it may have the number of a killed process. @type {Set<string>} */
 const marks = new Set();
 
 /** Whether the process runs that has made a mark. @param {string} mark its number, and a UUID */

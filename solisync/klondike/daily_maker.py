@@ -33,7 +33,7 @@ from .daily import (
 from .recording import DRAW_MODES
 from .solver import find_win
 
-_AHEAD = 10
+_AHEAD = 10  # deals to search at the same time
 _REPORT_SECONDS = 10
 
 Scores = Callable[[int], int | None]

@@ -48,7 +48,7 @@ export function tidy(all) {
   }
 }
 
-/** The journal of a player, which is added if there is none. @param {Journals} all @param {string} name @returns {Journal} */
+/** The journal of a player, which is added if it is missing. @param {Journals} all @param {string} name @returns {Journal} */
 export const journalOf = (all, name) => (all.of[name] ??= { base: null, answers: 0, games: [], sent: null, wins: [] });
 
 /** Enter a finished game once, with its upload if it is won. @param {Journals} all @param {string} name @param {Finished} game @param {string | null} body */
