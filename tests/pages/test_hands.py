@@ -219,6 +219,20 @@ def test_keys_work_wherever_the_focus_is(visitor, focus):
     assert page.is_visible("#leave")
 
 
+def test_keys_without_ctrl_do_nothing_when_switched_off(visitor):
+    """Speech input types letters. The setting survives a reload; Ctrl+Z still works."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    choose(page, keys=False)
+    opened(visitor)
+    Hand(page).drag(("t1", "f0", 1))
+    for key in ("u", "h", "n", "?"):
+        page.keyboard.press(key)
+    assert moves_and_undos(page) == ("fa1", [])
+    assert page.locator("#board .hint, dialog[open]").count() == 0
+    page.keyboard.press("Control+z")
+    assert moves_and_undos(page) == ("fa1", [1])
+
+
 def test_keys_do_nothing_in_a_field_or_a_dialog(visitor):
     page = opened(visitor, "/play?deal=42&draw=one")
     Hand(page).drag(("t1", "f0", 1))

@@ -296,7 +296,7 @@ for (const [name, value] of Object.entries(chosen)) {
 }
 form.onchange = () => {
   const given = new FormData(form);
-  for (const name of /** @type {const} */ (["tap", "winnable", "four", "large", "left"])) chosen[name] = given.has(name);
+  for (const name of /** @type {const} */ (["tap", "winnable", "four", "large", "left", "keys"])) chosen[name] = given.has(name);
   chosen.draw = given.get("draw") === "3" ? 3 : 1;
   keepSettings(chosen);
   applySettings();
@@ -329,6 +329,7 @@ addEventListener("keydown", (event) => {
   const field = target instanceof Element && target.matches("input:not([type=checkbox], [type=radio])");
   if (field || event.altKey || document.querySelector("dialog[open]")) return;
   const ctrl = ctrlKey || metaKey; // Macs have Cmd instead
+  if (!ctrl && !chosen.keys) return; // speech input presses letters by accident (WCAG 2.1.4)
   const action = actions[KEYS[`${ctrl ? "ctrl+" : ""}${ctrl && shiftKey ? "shift+" : ""}${key.toLowerCase()}`]];
   if (!action) return;
   event.preventDefault();
