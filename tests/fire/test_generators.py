@@ -1,4 +1,4 @@
-"""Clients generated from the OpenAPI document (docs/protocol.md "Generated clients")."""
+"""Clients generated from the OpenAPI document (docs/clients.md "Generated clients")."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from tests.harness.error_codes import openapi
 
 @pytest.mark.needs("openapi-python-client")
 def test_generated_client_has_every_route(tmp_path):
-    """With the settings of docs/protocol.md openapi-python-client has no warnings, and writes a function for each."""
-    page = (ROOT / "docs" / "protocol.md").read_text("utf-8")
+    """With the settings of docs/clients.md openapi-python-client has no warnings, and writes a function for each."""
+    page = (ROOT / "docs" / "clients.md").read_text("utf-8")
     (settings,) = re.findall(r"```yaml\n(content_type_overrides:\n.+?)```", page, re.S)
     (tmp_path / "settings.yaml").write_text(f"{settings}post_hooks: []\n")  # which would want ruff
     (tmp_path / "openapi.json").write_text(json.dumps(openapi()))
