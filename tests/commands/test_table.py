@@ -52,11 +52,11 @@ def test_every_command_is_documented_and_no_other():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
 def test_arguments_and_options_are_documented_and_no_others(command):
-    """The heading has the arguments, the table the options; the text mentions the confirmation."""
+    """The heading has the arguments, the table the options of its own; the text mentions the confirmation."""
     parser = parser_of(command.words)
     real = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     arguments, options, text = sections()[command.words]
-    assert options == real - COMMON - (RECORDED if command.acts else set()) - {"--yes"}
+    assert options == real - COMMON - (RECORDED if command.acts else set()) - {"--yes", "--progress"}
     assert ("Recorded" in text) == (real >= RECORDED) == command.acts
     assert real >= COMMON
     positional = [action.metavar for action in parser._actions if not action.option_strings]
