@@ -55,25 +55,27 @@ async def heals(reactor, players, since, seconds):
     return await until(reactor, lambda: players.wrote_after(since), SLACK * seconds) - since
 
 
-async def test_locks_of_others_delay_only_requests_that_need_them(serve, shared_dsn, reactor, figure):
-    """A request that needs the lock waits for its timeout.
+@pytest.mark.parametrize(("connections", "status"), [(2, 503), (8, 500)], ids=["queue", "lock"])
+async def test_locks_of_others_delay_requests_for_a_bounded_time(
+    serve, shared_dsn, reactor, figure, connections, status
+):
+    """Six players push, and each push waits for a lock.
 
-    One without a connection is declined; all others are served.
+    With two connections, the other pushes wait for a connection for 2 s, and get a 503. With a connection for each
+    push, it waits for the lock twice, for 4 s each, and gets a 500.
     """
     truncate(shared_dsn)
-    process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS="2")
+    process = await serve(shared_dsn, SOLISYNC_DATABASE_CONNECTIONS=str(connections))
     players = Players(process)
     async with players.playing():
         await deferLater(reactor, 1)
         holder = connect(shared_dsn)
         await deferToThread(holder.cursor().execute, "BEGIN; SELECT FROM users FOR UPDATE")
-        await deferLater(reactor, 30)
+        await until(reactor, lambda: players.statuses[status], SLACK * 10)
         holder.close()
         healed = await heals(reactor, players, time.monotonic(), HEAL_SECONDS)
         await deferLater(reactor, 0.5)
     figure(f"wrote {healed:.2f} s after the locks were gone; {players}")
-    assert players.statuses[500]
-    assert players.statuses[503]
     await deferToThread(players.check, shared_dsn)
 
 

@@ -25,7 +25,7 @@ async def test_players_are_found_by_an_index_or_in_bounded_pages(migrated_databa
     found = plan(migrated_database, players.by_beginning.statement, "pLAYER_77", "", players.MOST + 1)
     figure(f"the beginning of a name among {count:,}: {found.milliseconds:.2f} ms, {found.buffers} buffers")
     assert "users_folded" in found.text
-    assert found.buffers < 1_000
+    assert found.buffers < 40 * players.MOST
     assert found.milliseconds < 50  # ten times the target
     last = run_sql(migrated_database, "SELECT username FROM users ORDER BY username OFFSET %s LIMIT 1", (count // 2,))[
         0
