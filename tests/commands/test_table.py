@@ -16,6 +16,7 @@ from tests.harness.processes import run
 
 PAGE = (ROOT / "docs" / "administration.md").read_text("utf-8")
 RECORDED = {"--reason", "--note"}
+SHARED = {"--yes", "--limit", "--progress"}  # in the table of all commands
 COMMON = {"--help", "--json", "--env-file", "--data-dir", "--database-url-file"}
 
 
@@ -56,7 +57,7 @@ def test_arguments_and_options_are_documented_and_no_others(command):
     parser = parser_of(command.words)
     real = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     arguments, options, text = sections()[command.words]
-    assert options == real - COMMON - (RECORDED if command.acts else set()) - {"--yes", "--progress"}
+    assert options == real - COMMON - (RECORDED if command.acts else set()) - SHARED
     assert ("Recorded" in text) == (real >= RECORDED) == command.acts
     assert real >= COMMON
     positional = [action.metavar for action in parser._actions if not action.option_strings]
