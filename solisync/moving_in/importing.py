@@ -60,7 +60,8 @@ class Import:
             await self._all()
         finally:
             if self._storing is not None:  # even after a failure, let the running transaction end
-                await self._storing.addErrback(lambda failure: None)
+                # shielded, because this code may run as a callback of the transaction that failed
+                await shielded(self._storing.addErrback(lambda failure: None))
 
     async def _all(self) -> None:
         await self._users()

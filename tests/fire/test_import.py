@@ -14,7 +14,7 @@ from tests.harness import original_server as there
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC
 from tests.harness.payloads import IMAGES, NOW
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import run_sql, truncate
 
 LIMIT_MIB = 150
 LIMIT_SECONDS = 60  # on a machine that has nothing else to do; of the processor's time the database takes as much
@@ -81,15 +81,15 @@ async def test_killed_import_can_be_repeated(migrated_database, postgres, place,
     began = time.monotonic()
     assert launch(*words, DATABASE_URL=migrated_database).popen.wait(5 * PATIENCE) == 0
     seconds, expected = time.monotonic() - began, digest(migrated_database)
-    tables = ", ".join({*TABLES, "analytics_events", "analytics_names"})
-    run_sql(migrated_database, f"TRUNCATE {tables} CASCADE")
+    truncate(migrated_database)
     kills = 40
     for number in range(1, kills + 1):
         running = launch(*words, DATABASE_URL=migrated_database)
         time.sleep(seconds * number / kills * random.uniform(0.5, 1))
         running.popen.kill()
         running.popen.wait(PATIENCE)
-    assert launch(*words, DATABASE_URL=migrated_database).popen.wait(5 * PATIENCE) == 0
+    last = launch(*words, DATABASE_URL=migrated_database)
+    assert last.popen.wait(5 * PATIENCE) == 0, last.log
     figure(f"killed {kills} times in the {seconds:.1f} s that it takes")
     assert digest(migrated_database) == expected
     with closing(sqlite3.connect(path)) as connection:

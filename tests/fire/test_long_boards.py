@@ -51,7 +51,7 @@ async def test_board_pages_are_read_by_index(migrated_database, figure):
         "first page": (boards.PAGE, ("classic", user, *boards.FIRST, 101)),
         "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
         "around me, deep": (boards.AROUND, ("classic", user)),
-        "players on it": (html_pages.DAY, ("2026-11-22", "classic")),
+        "players on it": (html_pages.day_board.statement, ("2026-11-22", "classic")),
         "leaderboard": (leaderboard.top.statement, ()),
     }
     for name, (statement, parameters) in statements.items():

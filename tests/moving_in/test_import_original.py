@@ -13,7 +13,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
 from solisync.client import TokenPair
-from solisync.errors import FatalError
+from solisync.errors import DatabaseError, FatalError
 from tests.harness import original_server as there
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
@@ -534,6 +534,13 @@ async def test_import_command_prints_text_and_sets_its_status(migrated_database,
         assert (done.status, done.err) == (status, errors)
         assert done.out[0] == "refused: users x: username may only contain letters, digits and underscores"
         assert [line.split() for line in done.out if line.startswith("users")] == [["users", "4", "3", "0", "1", "0"]]
+
+
+async def test_failure_of_the_database_ends_the_import_with_its_reason(migrated_database, bring):
+    refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$no room$$; END'"
+    run_sql(migrated_database, f"{refuse}; CREATE TRIGGER r BEFORE INSERT ON replays EXECUTE FUNCTION refuse()")
+    with pytest.raises(DatabaseError, match="no room"):
+        await bring(DATABASE_URL=migrated_database)
 
 
 async def test_interrupted_import_continues_next_time(reactor, migrated_database, launch, file):
