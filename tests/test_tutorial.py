@@ -56,7 +56,7 @@ def output(program, words, directory):
 
 def printed():
     """Return the lines that the page promises."""
-    return re.search(r"^It prints\n\n(.+?)\n\n", HOUR, re.S | re.M)[1].replace("    ", "").splitlines()
+    return re.search(r"^Both print\n\n(.+?)\n\n", HOUR, re.S | re.M)[1].replace("    ", "").splitlines()
 
 
 def test_tutorial_runs_in_python(url, tmp_path):
@@ -64,6 +64,14 @@ def test_tutorial_runs_in_python(url, tmp_path):
     program = code(HOUR, "python") + f"\nmain(json.load(open({str(WON)!r})))\n"
     program = program.replace("http://127.0.0.1:8080", url)
     assert output(program, [sys.executable, "program"], tmp_path) == printed()
+
+
+@pytest.mark.needs("node")
+def test_tutorial_runs_in_javascript(url, tmp_path):
+    """The parts make a program that plays."""
+    program = code(HOUR, "javascript") + f"\nawait main({WON.read_text('utf-8')});\n"
+    program = program.replace("http://127.0.0.1:8080", url)
+    assert output(program, ["node", "--input-type=module", "--eval", program], tmp_path) == printed()
 
 
 @pytest.mark.needs("node")
