@@ -150,8 +150,8 @@ def main(priority: int = LOWEST_PRIORITY) -> None:
     confine(priority)
     with suppress(BrokenPipeError):
         Checker().run()
-    # Freeing a search's memory object by object may exceed the limit of processor time. After an end by a signal, jobs
-    # sent to this process in that time would count as tried.
+    # Freeing a search's memory object by object may exceed the limit of processor time. If a signal ended this
+    # process, jobs sent to it in that time would count as tried.
     os._exit(0)
 
 

@@ -107,7 +107,7 @@ def _given(task: Task, option: str) -> str:
 
 
 def _with_some_secret(task: Task) -> dict[str, str]:
-    """Return the environment, with a placeholder if no signing secret is set, as in an operator's shell."""
+    """Return the environment; if it lacks a signing secret, as an operator's shell does, add a placeholder."""
     return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
 
 

@@ -18,8 +18,8 @@ ENTRIES = 100
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSEEN = ("Cf", "Me", "Mn")  # Unicode categories: format characters, and marks on another character
-# Other characters that Unicode calls default-ignorable, blank letters and symbols, and, for the pattern, some of
-# _UNSEEN.
+# Characters that Unicode calls default-ignorable, and blank letters and symbols. Some are in _UNSEEN too: the pattern
+# needs them here.
 _INVISIBLE = (
     r"\xad\u0300-\u036f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"

@@ -61,5 +61,5 @@ def encoded(text: str | None) -> bytes | None:
 
 
 def number(value: int | None) -> str | None:
-    """A number for a text array, in which the driver can also put NULL."""
+    """A number as text, for a text array: the driver can also put NULL into it."""
     return None if value is None else str(value)

@@ -91,8 +91,8 @@ async def test_restore_of_a_plain_dump_drops_its_sessions(administrate, filled, 
     assert run_sql(empty_database, LEFT_OUT) == [(0,) * 5]
 
 
-async def test_move_with_sessions_logs_nobody_out(administrate, serve, migrated_database, empty_database, place):
-    """The service must be stopped. Then the tokens, the recovery codes and the counting of games go on elsewhere."""
+async def test_move_with_sessions_keeps_all_logged_in(administrate, serve, migrated_database, empty_database, place):
+    """Tokens, recovery codes and the counting of games continue on the new database. The service must be stopped."""
     file = place / "dump"
     old = await serve(migrated_database)
     player = await old.player("ann")

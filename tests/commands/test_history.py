@@ -17,7 +17,7 @@ async def happened(server, event, client="192.0.2.1", *, name="ann", hours=0, ti
     server.sql(put, (hours, event, client, times, name))
 
 
-async def test_a_history_has_events_and_acts(administrate, server):
+async def test_history_has_events_and_acts(administrate, server):
     """The newest come first, up to the limit. An act shows the admin and the reason, an event the client."""
     await server.player("ann")
     await server.player("bob")

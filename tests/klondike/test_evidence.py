@@ -103,6 +103,6 @@ def test_long_recording_is_proved_without_a_timeline():
 
 
 @given(st.binary())
-def test_no_bytes_raise(body):
+def test_arbitrary_bytes_prove_nothing(body):
     """An unreadable replay proves nothing."""
     assert prove(body) is evidence(body) is None

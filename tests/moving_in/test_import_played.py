@@ -252,7 +252,7 @@ async def test_replay_from_the_future_counts_as_received_at_the_import(server, o
     assert moment(shown[1]["received_at"]) <= datetime.now(UTC)
 
 
-async def test_a_second_import_changes_no_odd_cell(server, original, moved):
+async def test_second_import_changes_no_odd_cell(server, original, moved):
     """Warnings and rows are the same."""
     ann, ben = original.join("ann", "A\0nn"), original.join("ben", "Ben")
     original.upload(ann, recorded_at="soon", time_seconds=-2)

@@ -218,7 +218,7 @@ async def test_parameters_are_taken_literally(make_database, prepared, text):
 
 
 @pytest.mark.parametrize("prepared", [True, False])
-async def test_a_statement_without_parameters_may_contain_a_percent_sign(make_database, prepared):
+async def test_statement_without_parameters_may_contain_a_percent_sign(make_database, prepared):
     """The per cent sign is the modulo operator and a wildcard, prepared or not."""
     modulo = Statement("modulo", "SELECT 7 % 4, 'abc' LIKE 'a%'")
     database = make_database(statements=(modulo,) if prepared else ())

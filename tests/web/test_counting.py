@@ -296,7 +296,7 @@ def won(number):
     return device.counts
 
 
-def test_late_push_after_a_crash_proves_nothing_of_its_device(nodes, shared_dsn):
+def test_late_push_after_a_crash_is_not_the_latest_state_of_its_device(nodes, shared_dsn):
     """The late push may be older than the forgotten one, so games pushed between them aren't counted again."""
     register(nodes[0])
     phone, tablet = log_in(nodes[0]), log_in(nodes[1])

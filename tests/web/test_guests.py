@@ -241,7 +241,7 @@ async def test_limit_of_0_turns_new_guests_off(server, reactor, shared_dsn):
         await running.service.stopService()
 
 
-async def test_guest_that_is_over_a_limit_costs_no_question_about_it(server):
+async def test_limit_is_checked_before_a_guest_is_refused(server):
     """The limit of password changes is checked first: the sixth request returns 429, not 403."""
     guest = await begin(server)
     body = {"current_password": PASSWORD, "new_password": PASSWORD}

@@ -17,7 +17,7 @@ WORKER_HEADERS = {
 
 
 def _file_at(path: str, name: str, summary: str) -> Callable[[Handler], Handler]:
-    """Declare a file, which pages of other origins may not read. Like those of pages, its query isn't read."""
+    """Declare the route of a file, which pages of other origins may not read. As for pages, the query isn't read."""
     return get(path, name=name, summary=summary, shared=False, answer=PAGE)
 
 

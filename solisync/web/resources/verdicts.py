@@ -23,7 +23,7 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 class Verdicts:
     """Shows verdicts and timelines, which solisync.checking makes.
 
-    Each address has `turns`: one timeline at a time is made for it, so that others wait for no more than that one.
+    Addresses take `turns`: one timeline at a time is made for each, so that other addresses wait only for that one.
     """
 
     tag: ClassVar[str] = "replays"
