@@ -20,8 +20,8 @@ SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"
 MODULE_LINES = 300
 TOP_MODULES = 10
 
-# From the bottom up: a module may import from its own floor and from those below. "web.wire" is a floor of its own.
-FLOORS = (
+# From the bottom up: a module may import from its own layer and from those below. "web.wire" is a layer of its own.
+LAYERS = (
     {"errors", "__init__"},
     {"rules", "klondike"},
     {"process"},
@@ -116,19 +116,19 @@ def modules_imported_by(path, **which):
     return [name if name in known else name.rpartition(".")[0] or "__init__" for name in names]
 
 
-def floor_of(name):
-    room = "web.wire" if name.startswith("web.wire") else name.split(".")[0]
-    (floor,) = [number for number, rooms in enumerate(FLOORS) if room in rooms]
-    return floor
+def layer_of(name):
+    package = "web.wire" if name.startswith("web.wire") else name.split(".")[0]
+    (layer,) = [number for number, packages in enumerate(LAYERS) if package in packages]
+    return layer
 
 
 def test_imports_point_down():
-    """No module imports one from a floor above its own."""
+    """No module imports one from a layer above its own."""
     assert not [
         f"{name} imports {imported}"
         for path, name in NAMES.items()
         for imported in modules_imported_by(path)
-        if floor_of(imported) > floor_of(name)
+        if layer_of(imported) > layer_of(name)
     ]
 
 

@@ -67,7 +67,7 @@ async def test_each_act_changes_once_and_is_recorded_once(console, server, ann):
     assert server.sql("SELECT DISTINCT note FROM admin_notes") == [("seen by hand",)]
 
 
-async def test_ending_a_players_access(console, ann):
+async def test_access_of_a_player_ends_once(console, ann):
     """Sessions end; with `access`, access tokens end too."""
     client, player, _ = ann
     assert await act(console, "POST", f"{player}/sessions/end", access=True) == {
