@@ -138,7 +138,7 @@ def to_json(value: Any) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    # outside of strings, JSON allows only white space of these, and any white space means the same
+    # Outside of strings, the only such characters in JSON are white space, which a space can replace.
     character = match[0]
     if character < " ":
         return " "

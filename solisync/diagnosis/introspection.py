@@ -96,7 +96,7 @@ class Standby:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The connected standbys, those for which commits wait (or ""), and whether they are `hidden` from this role."""
+    """The connected `standbys`, which may be `hidden` from this role; `waits_for` names those that commits wait for."""
 
     waits_for: str
     standbys: list[Standby]

@@ -77,7 +77,7 @@ class Database:
         """Run `work(transaction, …)` in one transaction, commit, and return its result.
 
         Any exception rolls back. After a deadlock, or a connection lost before the commit, `work` runs again after a
-        pause, up to three times in all; after a first timeout of a lock or statement, once more. So `work` must not
+        pause, up to three times in all; after a timeout of a lock or statement, only once more. So `work` must not
         keep state. Raises Unavailable if no connection is free in time, DatabaseError if the database fails or the
         outcome is unknown.
         """

@@ -178,8 +178,8 @@ async def settle(
 ) -> bool:
     """Store the verdict and end the check, unless another node has the claim. Needs the lock of the player's row.
 
-    `days` are the boards of days that rank a verified replay; `proved` is what the moves of another one prove. Return
-    whether the verdict has changed.
+    `days` are the boards of days that rank a verified replay; `proved` is what the moves of any other replay prove.
+    Return whether the verdict has changed.
     """
     facts = (verdict.ruleset, verdict.undos, verdict.score, verdict.moves, engine)
     digest = None if timeline_digest is None else b2a_base64(timeline_digest, newline=False).decode("ascii")

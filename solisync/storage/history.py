@@ -216,7 +216,7 @@ async def of_player(user_id: str, *, before: int = LAST_NUMBER, most: int) -> li
 async def of_client(
     statements: Statements, client: str, *, most: int, before: ListPosition | None = None
 ) -> list[Visitor]:
-    """Up to `most` players with events from this address, by the time of the latest, latest first.
+    """Up to `most` players with events from this address; the player of the latest event comes first.
 
     `before` continues a list. Only the latest AMONG lines of the address count.
     """
@@ -264,4 +264,4 @@ async def end_of_changes(event: str, before: int) -> int | None:
     row=RegisteredPlayer,
 )
 async def registered(before: int, most: int, seen: bool) -> list[RegisteredPlayer]:
-    """Up to `most` new players and the addresses of their registrations, latest first, as `changed` does."""
+    """Up to `most` new players and the addresses of their registrations, latest first; parameters as of `changed`."""

@@ -21,7 +21,7 @@ AMONG = 4_000  # only the newest replays, of all players or of one, are searched
 class FoundReplay:
     """A replay with its verdict; `held` means that an operator keeps it unlisted.
 
-    `finding` says in words how a refuted or undecided replay differs from its claim, from what its moves have `proved`.
+    `finding`, made from `proved`, says in words how a refuted or undecided replay differs from its claim.
     """
 
     id: str

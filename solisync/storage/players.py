@@ -128,7 +128,7 @@ def by_name(
     row=ListedPlayer,
 )
 async def by(order: str, *, prefix: str, since: datetime, most: int, state: str | None = None) -> list[ListedPlayer]:
-    """The first of the same players by "registered" (newest first), "used" (last first), "replays" or "bytes"."""
+    """The first of these players by "registered" (newest first), "used" (last used first), "replays" or "bytes"."""
 
 
 FOUND_COLUMNS = f"""
