@@ -9,8 +9,8 @@
     │   └── Timelines        makes timelines, in a child process that the first request starts
     ├── Housekeeping       deletes expired rows
     ├── Checking           checks replays, in child processes of low priority; only one of several workers has them
-    ├── Site               HTTP for admins (solisync.web.console.build), on its own listener, if it is configured
-    └── Site               HTTP (solisync.web.build); answers 503 until the database is up and migrated
+    ├── Site               HTTP for admins (solisync.web.console.app), on its own listener, if it is configured
+    └── Site               HTTP (solisync.web.players_app); answers 503 until the database is up and migrated
 
     Supervisor           the parent of several worker processes, each of which has a Solisync
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
@@ -47,9 +47,8 @@ from .players.history import History
 from .postgres import TIMES, PoolTimes
 from .postgres.database import Database
 from .postgres.migrate import load_migrations
-from .process.daemon import Daemon
+from .process.daemon import Daemon, ServiceManager
 from .process.metrics import Metrics, Sampler
-from .process.service_manager import ServiceManager
 from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
@@ -58,9 +57,9 @@ from .settings.settings import OTHER_CONNECTIONS, ServingSettings, unknown_varia
 from .storage import STATEMENTS, recent_replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
-from .web.build import make_site
 from .web.handler_limits import OneAtATime
 from .web.parts import Parts
+from .web.players_app import make_site
 from .web.resources.leaderboard import load_board
 from .web.shared_cache import CoalescingCache
 
@@ -169,7 +168,7 @@ def make_service(
     )
     admin_site = None
     if settings.admin_listen is not None:
-        from .web.console.build import make_console
+        from .web.console.app import make_console
 
         admin_site = make_console(parts)
     return Solisync(

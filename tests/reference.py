@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 from solisync.errors import STATUS
-from solisync.web.console.build import INTERFACE
+from solisync.web.console.app import INTERFACE
 from solisync.web.resources.openapi import document
 from tests.harness import console
 from tests.harness.constants import ROOT

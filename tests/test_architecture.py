@@ -156,7 +156,7 @@ def test_serving_imports_neither_commands_nor_console():
     while new:
         reached |= new
         new = {imported for name in new for imported in modules_imported_by(paths[name], at_once=True)} - reached
-    table = {"command", "main", "parsers", "player_commands", "replay_commands", "table"}
+    table = {"command", "main", "parsers", "player_commands", "table"}
     assert {name.removeprefix("commands.") for name in reached if name.startswith("commands.")} == table
     assert not [name for name in reached if name.startswith(("client", "moving_in", "web.console"))]
     libraries = {imported.split(".")[0] for name in reached for imported in imports_of(paths[name], at_once=True)}

@@ -9,9 +9,8 @@ from msgspec import Struct
 from twisted.internet.defer import Deferred
 
 from solisync.client import ApiError
-from solisync.client.device import Device
+from solisync.client.device import Device, Store, StoreInUse
 from solisync.client.journal import FinishedGame, add_game
-from solisync.client.store import Store, StoreInUse
 from solisync.rules.accounts import TokenPair
 from tests.harness.constants import PASSWORD, ROOT
 from tests.harness.http_requests import http_client, new_address

@@ -29,8 +29,7 @@ from ..rules.replays import Uploaded, VerdictAnswer
 from ..rules.sessions import PasswordChange, Session
 from ..rules.shapes import Alive, Ok, Ready
 from ..rules.sync import Payload, SyncAnswer
-from .events import read_events
-from .transport import ApiError, Transport
+from .transport import ApiError, Transport, read_events
 
 __all__ = ["ApiError", "Client"]
 

@@ -13,7 +13,7 @@ from twisted.internet.base import ReactorBase
 
 from .. import __version__
 from ..access.passwords import Passwords
-from ..errors import BadRequest, FatalError
+from ..errors import BadRequest
 from ..events.notices import SessionsEnded, command_notices
 from ..postgres.transaction import Transaction
 from ..process.audit import Happened, audit
@@ -21,11 +21,10 @@ from ..process.entry_point import open_missing
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings.table import TABLE
-from ..settings.values import without_line_end
 from ..storage import accounts, history
 from ..storage.history import Occurrence
 from .running import database, run
-from .task import no_such_player
+from .task import no_such_player, only_line
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -93,17 +92,3 @@ def _read_password() -> str:
         return only_line().decode("utf-8-sig")
     except UnicodeError:
         sys.exit("the password is not UTF-8")
-
-
-def only_line() -> bytes:
-    """Return the only line of standard input, without its end.
-
-    A pipe may stay open after the line, so this doesn't wait for more lines, but refuses those that came with it.
-    """
-    given = b""
-    while b"\n" not in given and (part := os.read(sys.stdin.fileno(), 4096)):
-        given += part
-    line = without_line_end(given)
-    if b"\n" in line:
-        raise FatalError("solisync: standard input has several lines: give it the password alone")
-    return line

@@ -18,12 +18,11 @@ from ..rules import sample_data as rules
 from ..rules.accounts import check_new_password
 from ..rules.challenge import daily_challenge
 from ..rules.replays import read_replay
-from ..rules.sample_games import WonGame, sample_game, won_game
+from ..rules.sample_data import WonGame, sample_game, won_game
 from ..storage import daily_numbers
 from ..storage import sample_data as seed
 from ..storage.sample_data import NewPlayer, NewReplay
-from .reset_password import only_line
-from .task import Task
+from .task import Task, only_line
 
 BATCH = 200  # players or replays per transaction
 OWN_PLAYERS_MAX = 1  # the account of a person who tries the service

@@ -1,7 +1,8 @@
-"""The context of one run of a subcommand: arguments, settings, database and output."""
+"""The context of one run of a subcommand: arguments, settings, database, input and output."""
 
 import os
 import pwd
+import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,13 +12,14 @@ from typing import Any
 from twisted.internet.base import ReactorBase
 
 from ..acts.act import Act, Acting, Done, Why
-from ..errors import NotFound
+from ..errors import FatalError, NotFound
 from ..events.notices import command_notices
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
+from ..settings.values import without_line_end
 from ..storage import accounts, guests
 from ..storage.accounts import Player
 from ..storage.acts import Actor
@@ -99,3 +101,17 @@ async def player(statements: Statements, text: str) -> Player:
     if found is None:
         raise no_such_player(text)
     return found
+
+
+def only_line() -> bytes:
+    """Return the only line of standard input, without its end.
+
+    A pipe may stay open after the line, so this doesn't wait for more lines, but refuses those that came with it.
+    """
+    given = b""
+    while b"\n" not in given and (part := os.read(sys.stdin.fileno(), 4096)):
+        given += part
+    line = without_line_end(given)
+    if b"\n" in line:
+        raise FatalError("solisync: standard input has several lines: give it the password alone")
+    return line

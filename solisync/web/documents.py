@@ -2,14 +2,21 @@
 
 The files of the pages are served with changes: pages and styles include their shared parts, styles and scripts lose
 comments and some space. Scripts keep their line numbers, so that browsers' error messages match the files.
+
+A digest of all that browsers keep names the build of the players' pages. It is in the addresses of the files,
+`/web/<build>/<file>`. So an address always means the same bytes, and a script imports only scripts of its own build.
 """
 
 import gzip
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+import msgspec
 
 from .wire.reply import Reply, matches
 
@@ -69,6 +76,9 @@ _TEXT_OR_COMMENT = re.compile(
 )
 _STYLE_SPACE = re.compile(r"/\*.*?\*/|(?<=[{};:,])\s+|\s+(?=[{}])|;(?=\s*})", re.DOTALL)
 _MARGINS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
+DIGITS = 16  # hexadecimal, of the digest
+
+_SCRIPT = re.compile(r'"\./([a-z_]+\.js)"')  # in a script: the name of one that it imports
 
 
 def takes_gzip(accept_encoding: str | None) -> bool:
@@ -133,3 +143,48 @@ def _served(file: Path) -> bytes:
 def stripped(script: str) -> str:
     """Return the script without comments and indentation, with the same number of lines."""
     return _MARGINS.sub("", _TEXT_OR_COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), script))
+
+
+class Build(NamedTuple):
+    """The name of a build, its files by name, and the manifest, by which browsers install the game as an app."""
+
+    name: str
+    files: Mapping[str, bytes]
+    manifest: bytes
+
+    @property
+    def folder(self) -> str:
+        """The path of its files."""
+        return f"/web/{self.name}"
+
+
+def players_build(site_name: str, *settings: object) -> Build:
+    """Return the build of the pages. The site's name and other settings of the operator are in the pages' HTML."""
+    files = page_files(PLAYERS_FILES / "web", CLIENT_FILES)
+    parts = {file.name: file.read_bytes() for file in sorted(PLAYERS_FILES.iterdir()) if file.is_file()}
+    digest = sha256(msgspec.msgpack.encode([site_name, settings, files, parts]))
+    manifest = Template(parts["manifest.webmanifest"].decode())
+    name = msgspec.json.encode(site_name).decode()
+    return Build(digest.hexdigest()[:DIGITS], files, manifest.substitute(site=name).encode())
+
+
+def kept_files(build: Build, pages: Iterable[bytes]) -> list[str]:
+    """Return the names of the files that these pages load, and of the scripts that those scripts import, also later."""
+    named = re.compile(f'{build.folder}/([^"]+)')
+    waiting = {name for page in pages for name in named.findall(page.decode())}
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        if name.endswith(".js"):
+            waiting |= set(_SCRIPT.findall(build.files[name].decode())) - found
+    return sorted(found)
+
+
+def service_worker(build: Build, pages: Mapping[str, bytes]) -> bytes:
+    """Return the service worker of the build, which keeps these pages, by path, and the files that they load."""
+    text = stripped((PLAYERS_FILES / "sw.js").read_text("utf-8"))
+    files = kept_files(build, pages.values())
+    for name, value in (("folder", build.folder), ("pages", " ".join(pages)), ("files", " ".join(files))):
+        text = text.replace(f"${name}", value)
+    return text.encode()

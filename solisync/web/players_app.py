@@ -1,4 +1,7 @@
-"""Identifies players by their tokens, and refuses restricted ones: docs/security.md "Tokens and sessions"."""
+"""The site for players. Its app identifies players by their tokens, and refuses restricted ones.
+
+The reasons are in docs/security.md "Tokens and sessions".
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,9 +17,14 @@ from ..postgres.database import Database
 from ..rules.administration import suspension_error
 from ..storage import guests, restrictions
 from .app import App, check_same_origin
+from .error_replies import as_json, as_page
+from .parts import Parts
+from .resources import player_routes
+from .resources.html_pages import Pages
 from .route import Route
 from .shared_cache import SECONDS, CoalescingCache
 from .wire.request import Request
+from .wire.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +145,37 @@ class PlayersApp(App):
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())
         return request.claims
+
+
+def make_site(parts: Parts) -> Site:
+    """Build the site, which doesn't listen yet."""
+    settings = parts.settings
+    pages = None
+    if settings.pages:
+        pages = parts.make(
+            Pages,
+            site_name=settings.site_name,
+            site_links=settings.site_links,
+            public_avatars=settings.public_avatars,
+        )
+    app = PlayersApp(
+        player_routes(parts, pages),
+        reactor=parts.reactor,
+        limiter=parts.limiter,
+        large_bodies=parts.large_bodies,
+        tokens=parts.tokens,
+        restrictions=parts.make(Restrictions, on_change=parts.metrics.suspended.set),
+        metrics=parts.metrics,
+        observer=parts.history.observe,
+        now=parts.now,
+        handler_seconds=parts.handler_seconds,
+        present_error=as_json if pages is None else as_page(pages),
+    )
+    return parts.make(
+        Site,
+        resource=app,
+        admit=app.admit,
+        trusted_proxies=settings.trusted_proxies,
+        cors_origins=settings.cors_origins,
+        access_lines=settings.access_log,
+    )

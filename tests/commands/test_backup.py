@@ -14,7 +14,8 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from solisync.commands.backup import programs, rotation
+from solisync.commands.backup import backup as backups
+from solisync.commands.backup import programs
 from solisync.commands.backup.programs import find_closest, find_newest
 from solisync.commands.smoke import PIXEL
 from solisync.diagnosis import introspection
@@ -203,7 +204,7 @@ async def test_unfinished_file_of_a_killed_backup_is_deleted_after_a_day(adminis
     assert unfinished.name.startswith(".")
     second = Path((await administrate("backup", "--into", place, "--keep", "2", "--json")).json["file"])
     assert {*place.iterdir()} == {first, second, unfinished}
-    yesterday = time.time() - rotation.ABANDONED_SECONDS - 1
+    yesterday = time.time() - backups.ABANDONED_SECONDS - 1
     os.utime(unfinished, (yesterday, yesterday))
     await administrate("backup", "--into", place, "--keep", "3")
     assert not unfinished.exists()

@@ -8,7 +8,7 @@ import msgspec
 from solisync.errors import STATUS
 from solisync.web.app import Dispatcher
 from solisync.web.console.acts import Acts
-from solisync.web.console.build import console_routes
+from solisync.web.console.app import console_routes
 from solisync.web.console.players import PlayerViews
 from solisync.web.console.replays import ReplayViews
 from solisync.web.console.service import Inspections, Overviews

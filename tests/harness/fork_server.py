@@ -27,7 +27,7 @@ def import_service():
     """Import and prepare the parts that all programs need, except a reactor, which holds descriptors."""
     sys.modules[REACTOR] = types.ModuleType(REACTOR)  # klein imports it for its `run`, which the service never calls
     try:
-        for name in ("commands.main", "service", "supervisor", "tap", "web.console.build", "worker"):
+        for name in ("commands.main", "service", "supervisor", "tap", "web.console.app", "worker"):
             importlib.import_module(f"solisync.{name}")
         for command in sys.modules["solisync.commands.table"].COMMANDS:
             command.load()

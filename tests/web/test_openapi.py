@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from solisync.client import Client
-from solisync.web.console.build import INTERFACE
+from solisync.web.console.app import INTERFACE
 from solisync.web.resources.openapi import document
 from tests.harness.console import table
 from tests.harness.constants import ROOT

@@ -47,11 +47,11 @@ from ..documents import (
     PLAYERS_FILES,
     both_ways,
     document,
+    players_build,
     unless_known,
     with_parts,
 )
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
-from ..page_build import players_build
 from ..route import PAGE, Handler, Route, get
 from ..wire.reply import Reply
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ...errors import NotFound
-from ..documents import FILE_HEADERS, both_ways, unless_known
-from ..page_build import Build, service_worker
+from ..documents import FILE_HEADERS, Build, both_ways, service_worker, unless_known
 from ..route import PAGE, Handler, get
 from ..wire.reply import NO_STORE, Reply
 
