@@ -97,7 +97,7 @@ class Housekeeping:
     def _round(self) -> "Deferred[None]":
         # A LoopingCall ends at the first failure.
         return Deferred.fromCoroutine(self.prune()).addErrback(
-            lambda failure: self._log.failure("a round failed", failure)
+            lambda failure: self._log.failure("a round of housekeeping failed", failure)
         )
 
     async def prune(self) -> None:

@@ -27,7 +27,7 @@ PLAYER_COMMANDS = (
             argument("--since", "only players who registered since this day or time", metavar="DATE", type=moment),
             argument(
                 "--order",
-                "name (the default); the others list the newest, last used or largest first, up to 1000 players",
+                "by name (the default), or up to 1000: the newest, last used, with most replays or most bytes first",
                 choices=("name", "registered", "used", "replays", "bytes"),
                 default="name",
             ),

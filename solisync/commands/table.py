@@ -61,7 +61,7 @@ _REPLAY_COMMANDS = (
     Command(
         "replays check",
         "replays:check",
-        "check the given replays first, or all replays last; replays with a verdict are skipped",
+        "queue the given replays before all others, or without ids all replays last; skip those with a verdict",
         (
             argument("ids", "ids of replays", metavar="ID", nargs="*"),
             argument("--again", "also replays that have a verdict", action="store_true"),

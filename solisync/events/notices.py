@@ -162,6 +162,6 @@ def command_notices(database: Database) -> Publish:
     def publish(*notices: Notice) -> None:
         messages = encode_messages(token_urlsafe(6), 0, map(encode_notice, notices))
         sending = detached(database.run(streams.notify, messages))
-        sending.addErrback(lambda failure: _log.warn("could not tell the service: {error}", error=failure.value))
+        sending.addErrback(lambda failure: _log.warn("could not notify the service: {error}", error=failure.value))
 
     return publish

@@ -68,5 +68,5 @@ class Health:
         except (DatabaseError, Unavailable):
             return False
         except Exception:
-            self._log.failure("a probe failed for an unforeseen reason")
+            self._log.failure("the check of readiness failed for an unforeseen reason")
             return False
