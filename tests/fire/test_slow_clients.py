@@ -65,7 +65,7 @@ async def test_slow_clients_are_cut_and_delay_no_other(serve, shared_dsn, reacto
         assert cuts[kind.name] >= each
         if kind.reads:  # an unread answer may be given up earlier, where there are too many
             assert deadline - 0.5 < min(crowd.lives[kind.name])
-        assert lasted[kind.name] < deadline + 5
+        assert lasted[kind.name] < 1.5 * deadline + 5  # a busy machine writes the first bytes late
     assert set(crowd.statuses["header"]) == set(crowd.statuses["body"]) == {408}
     assert watch.p99("health") < 0.05 * SLOWNESS
     assert watch.growth_mib < 50
