@@ -10,7 +10,7 @@
     ├── Housekeeping       deletes expired rows
     ├── Checking           checks replays, in child processes of low priority; only one of several workers has them
     ├── Site               HTTP for admins (solisync.web.console.app), on its own listener, if it is configured
-    └── Site               HTTP (solisync.web.players_app); answers 503 until the database is up and migrated
+    └── Site               HTTP (solisync.web.players_app); returns 503 until the schema is up to date
 
     Supervisor           the parent of several worker processes, each of which has a Solisync
     ├── EmbeddedPostgres   unless DATABASE_URL names a server
@@ -47,8 +47,9 @@ from .players.history import History
 from .postgres import TIMES, PoolTimes
 from .postgres.database import Database
 from .postgres.migrate import load_migrations
-from .process.daemon import Daemon, ServiceManager
+from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
+from .process.service_manager import ServiceManager
 from .process.shared_metrics import SharedMetrics
 from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS

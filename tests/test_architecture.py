@@ -20,7 +20,7 @@ SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"
 MODULE_LINES = 300
 TOP_MODULES = 10
 
-# From the bottom up: a module may import from its own layer and from those below. "web.wire" is a layer of its own.
+# From the bottom up: a module may import from its own layer and from those below. "web.wire" is a separate layer.
 LAYERS = (
     {"errors", "__init__"},
     {"rules", "klondike"},

@@ -11,7 +11,8 @@ import yaml
 from solisync.commands.main import command_parser
 from solisync.commands.parsers import SHELLS
 from solisync.embedded.server import STOP_SECONDS
-from solisync.settings.settings import ServingSettings, Settings, read_variables
+from solisync.settings import env_file
+from solisync.settings.settings import ServingSettings, Settings
 from solisync.settings.table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
 from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
@@ -175,7 +176,7 @@ def test_every_unit_finds_the_database_that_the_sample_names(tmp_path):
     for unit in programs:
         assert units.settings(unit)["EnvironmentFile"] == ["-/etc/solisync/solisync.env"], unit.name
         given = dict(setting.split("=", 1) for setting in units.settings(unit)["Environment"])
-        read = Settings.from_environ(given | read_variables(str(file)))
+        read = Settings.from_environ(given | env_file.read(str(file)))
         assert f"DATABASE_URL={read.database_url}" == line, unit.name
 
 

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct, field
 from twisted.internet.defer import Deferred, DeferredLock
 
-from ..client import Client
 from ..rules.accounts import AuthRequest, Me, TokenPair
 from ..rules.shapes import Ok
 from ..rules.sync import Payload, SyncAnswer
+from . import Client
 from .journal import AddGame, FinishedGame, Journal, WonReplay, add_game, next_push, progress_with
 from .transport import ApiError
 

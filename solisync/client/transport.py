@@ -27,7 +27,7 @@ Body = msgspec.Struct | msgspec.Raw | bytes
 JSON = "application/json"
 REQUEST_SECONDS = 20.0
 RETRY_MOST = 86_400  # seconds; only a misconfigured proxy asks for a longer wait
-SHAPES = {name: shape for shape, name in NAMES.items()}
+EVENT_SHAPES = {name: shape for shape, name in NAMES.items()}
 
 
 class ApiError(Exception):
@@ -202,7 +202,7 @@ class EventReader:
         fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line)
         if "retry" in fields:
             self.retry_seconds = int(fields["retry"]) / 1_000
-        shape = SHAPES.get(fields.get("event", ""))
+        shape = EVENT_SHAPES.get(fields.get("event", ""))
         return None if shape is None else msgspec.json.decode(fields["data"], type=shape)
 
 

@@ -18,7 +18,7 @@ from ..rules import sample_data as rules
 from ..rules.accounts import check_new_password
 from ..rules.challenge import daily_challenge
 from ..rules.replays import read_replay
-from ..rules.sample_data import WonGame, sample_game, won_game
+from ..rules.sample_games import WonGame, sample_game, won_game
 from ..storage import daily_numbers
 from ..storage import sample_data as seed
 from ..storage.sample_data import NewPlayer, NewReplay

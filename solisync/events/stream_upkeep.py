@@ -1,10 +1,9 @@
 """Upkeep of all streams in turn: heartbeats, expired tokens, ended sessions, and `hello` after a loss.
 
 One timer serves all streams. Each stream has its turn once a minute, and the turns are spread evenly over the ticks.
-Streams that name a board are notified of its changes at most once a second.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -12,11 +11,10 @@ from typing import Any
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
-from twisted.internet.task import Cooperator
 
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
-from ..rules.events import HEARTBEAT, BoardEvent, EndReason
+from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
 from .live_errors import LiveErrors
 from .stream import EncodedEvent, Stream, hello
@@ -28,7 +26,6 @@ SWEEP_TICKS = 240  # 60 s
 LOOKED_AT_MAX = 500  # sessions checked by a statement
 UNSURE_MAX = 250  # revisions compared by a statement, one statement a tick: 1,000 in a second
 EXPIRY_SECONDS = 64  # the precision with which streams are sorted by the expiry of their tokens
-QUIET_SECONDS = 1.0
 
 
 class StreamUpkeep:
@@ -170,59 +167,3 @@ def _take(streams: dict[Stream, None], most: int) -> list[Stream]:
     for stream in taken:
         del streams[stream]
     return taken
-
-
-class StreamedBoards:
-    """Notifies streams of changes to the boards that they name by `tell`, all of them in one round a second."""
-
-    def __init__(
-        self,
-        *,
-        reactor: ReactorBase,
-        cooperator: Cooperator,
-        tell: Callable[[Stream, EncodedEvent], None],
-        errors: LiveErrors,
-    ) -> None:
-        self._reactor = reactor
-        self._cooperator = cooperator
-        self._tell = tell
-        self._errors = errors
-        self._streams: dict[str, dict[Stream, None]] = {}
-        self._changed: dict[str, None] = {}
-        self._round = False  # whether a round or the pause after it is running
-
-    def add(self, stream: Stream) -> None:
-        """Notify this stream from now on."""
-        for board in stream.boards:
-            self._streams.setdefault(board, {})[stream] = None
-
-    def remove(self, stream: Stream) -> None:
-        """Stop notifying this stream."""
-        for board in stream.boards:
-            streams = self._streams.get(board, {})
-            streams.pop(stream, None)
-            if not streams:
-                self._streams.pop(board, None)
-
-    def change(self, boards: Iterable[str]) -> None:
-        """Notify streams that these boards have changed; without names, that all boards may have changed."""
-        wanted = [*boards]
-        named = filter(self._streams.__contains__, wanted) if wanted else self._streams
-        self._changed.update(dict.fromkeys(named))
-        if self._changed and not self._round:
-            self._begin()
-
-    def _begin(self) -> None:
-        self._round = bool(self._changed)
-        if self._round:
-            changed, self._changed = self._changed, {}
-            told = self._cooperator.cooperate(self._telling(changed)).whenDone()
-            told.addErrback(self._errors.failed, "not all streams have received a change of a board")
-            told.addCallback(lambda _: self._reactor.callLater(QUIET_SECONDS, self._begin))
-
-    def _telling(self, boards: Iterable[str]) -> Iterator[None]:
-        for board in boards:
-            event = EncodedEvent(BoardEvent(board))
-            for stream in [*self._streams.get(board, ())]:
-                self._tell(stream, event)
-                yield

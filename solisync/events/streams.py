@@ -23,7 +23,8 @@ from .bus import Bus
 from .live_errors import LiveErrors
 from .notices import BoardsChanged, Notice, ProgressStored, SessionsEnded, VerdictStored
 from .stream import EncodedEvent, Outlet, Stream, hello
-from .stream_upkeep import StreamedBoards, StreamUpkeep
+from .stream_upkeep import StreamUpkeep
+from .streamed_boards import StreamedBoards
 
 RESERVED = 512  # descriptors for everything else: connections of requests and of the database, logs, pipes
 PER_PLAYER = 10

@@ -1,60 +1,24 @@
 """Sample players and replays, as clients would make them, for sizing a machine and for testing clients.
 
 A player depends only on a number and on the won game, if any, so the same number is the same player everywhere. Sample
-progress is merged like pushed progress, so derived fields fit the others. Sample games are wins that the search finds.
+progress is merged like pushed progress, so derived fields fit the others.
 """
 
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from ..klondike import MODES, find_win, recorded
+from ..klondike import MODES
 from .leaderboard import Bests, bests_of
 from .merge import merge
+from .sample_games import WonGame
 from .shapes import EPOCH
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
 
-# Deals that `find_win` wins within 300 positions, some milliseconds each.
-_SEEDS = {
-    "DrawOne": """
-        43 63 117 124 156 315 382 390 407 480 626 640 954 955 1093 1160 1239 1387 1424 1441 1603 1725 1750 1788
-        1884 1921 1949 1978 2025 2030 2195 2219 2300 2374 2398 2426 2445 2614 2756 2824 2848 2973 3001 3047 3112
-        3131 3386 3416 3492 3671 3755 3759 3832 3849 3941 3954 3968 4004 4066 4080 4106 4293 4373 4383 4446 4454
-        4479 4532 4549 4640 4843 4864 4945 5068 5124 5136 5147 5155 5250 5298 5304 5351 5383 5422 5425 5511 5569
-        5584 5669 5686 5756 5771 5858 5898 5925 5927 5934 6056 6098 6151 6233 6312 6331 6358 6379 6520 6521 6645
-        6681 6732 6753 6774 6853 6878 6938 6990 7003 7021 7038 7341 7358 7428 7617 7707 7737 7778 7825 7888 7936
-        7949 8002 8023 8027 8100 8134 8186 8244 8253 8314 8460 8463 8582 8583 8607 8665 8677 8700 8737 8845 8861
-        8867 8890 8903 8905 8987 8992 9002 9046 9148 9200 9219 9341 9357 9424 9434 9444 9534 9607 9663 9690 9746
-        9755 9822 9873 9910 9973 10015 10056 10145 10220 10361 10459 10464 10485 10500 10522 10539 10548 10569
-        10600 10647 10659 10704 10744 10754 10874 10985 11148 11366 11441 11461 11563 11601 11630 11658 11701
-        11716 11833 11915 11917 12019 12066 12086 12103 12142 12203 12297 12357 12362 12403 12467 12468 12519
-        12560 12734 12795 12874 12875 12926 12985 13043 13104 13181 13223 13234 13348 13400 13533 13554 13563
-        13566 13692 13693 13738 13878 13998 14150 14254 14268 14310 14338 14423 14436 14666 14689 14696 14699
-        14744 14778 14783 15066 15302 15320 15428 15449 15849 15878 15903 15949 15967 16103 16192 16277 16320
-        16376 16411 16425 16524 16539 16788 16840 16890 16928 17029 17095 17194 17407 17470 17520 17662 17680
-        17728 17760 17791 17917 18060 18151 18176 18211 18214 18246 18257 18334 18373 18375 18412 18455 18459
-        18509 18523 18565 18633 18644 18665 18743 18792 18863 18933 19020 19059 19308 19369 19405 19509 19532
-        19670 19695 19737 19761 19983 20008 20059 20097 20160 20255 20284 20300 20394 20536 20615 20643 20711
-        20722 20871 20904 20940 20995 21150 21158 21193
-    """,
-    "DrawThree": """
-        21229 21245 21386 21413 21486 21494 21523 21526 21561 21567 21584 21593 21621 21660 21727 21733 21844
-        21853 21868 21872 21924 21958 21969 21979 22031 22081 22095 22117 22165 22264 22274 22373 22403 22412
-        22427 22457 22499 22567 22625 22630 22638 22644 22649 22750 22757 22787 22888 22914 22917 22920 23070
-        23073 23147 23151 23162 23188 23195 23201 23255 23260 23394 23416 23427 23440 23452 23506 23514 23519
-        23554 23563 23581 23582 23644 23653 23726 23757 23825 23859 23868 23869 23945 23971 24031 24046 24073
-        24114 24139 24171 24246 24255 24292 24307 24408 24409 24425 24449 24467 24484 24490 24515 24545 24554
-        24563 24579 24612 24620 24672 24712 24741 24762 24900 24913 24947 24960 25066 25100 25107 25116 25168
-        25284 25310 25462 25465 25468 25479 25482 25492 25494 25517 25551 25566 25581 25623 25626 25627 25639
-        25658 25713 25792 25818 25864 25906 25977 25987 26031 26097 26138 26141 26149 26163
-    """,
-}
-GAMES = [(int(seed), draw_mode) for draw_mode, seeds in _SEEDS.items() for seed in seeds.split()]
 DAYS = 365  # the days since the first of them registered; more than a quarter did in the last 30
 OPTED_IN = 0.4  # the share of players with an entry on the leaderboard
 
@@ -81,29 +45,6 @@ _KINDS = ("the Fox", "of Hearts", "Diamond", "Ace", "K.", "the Patient", "Spades
 _WINS = (1, 5, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 2000)
 _MODE_WEIGHTS = (70, 8, 6, 6, 10)
 _encode = msgspec.json.Encoder().encode
-
-
-class WonGame(NamedTuple):
-    """A won game: its deal, its score, and its moves as clients write them."""
-
-    seed: int
-    draw_mode: str
-    score: int
-    moves: list[object]
-
-
-def won_game(seed: int, draw_mode: str) -> WonGame | None:
-    """Win a deal; None if the search finds no win."""
-    win = find_win(seed, draw_mode)
-    return None if win is None else WonGame(seed, draw_mode, win.score, [*map(recorded, win.moves)])
-
-
-def sample_game(number: int) -> WonGame:
-    """The game with this number; after len(GAMES) different games, they begin again."""
-    # Any step without a common divisor mixes the two draw modes.
-    game = won_game(*GAMES[number * 7 % len(GAMES)])
-    assert game is not None
-    return game
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ There are two classes, so that a command without a signing secret can't sign wit
 """
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
@@ -17,24 +16,13 @@ from ..access.rate_limit import Limit
 from ..errors import SettingsError
 from ..postgres.dsn import missing_root_certificate
 from ..postgres.pool import SESSIONS_PER_CONNECTION
+from . import env_file
 from .setting import PREFIX, Setting
 from .table import TABLE
 
 OTHER_CONNECTIONS = 20  # to the same server, by commands, backups, replication and operators
 ENV_FILE = "env-file"  # an option of every entry point but the .tac file
 ENV_FILE_HELP = "a file with variables, in the syntax of systemd's EnvironmentFile=; the environment overrides it"
-_SKIPPED = re.compile(r"[ \t\r]*(?:[#;](?:\\\n|[^\n])*)?(?:\n|\Z)")
-_NAME = re.compile(r"[ \t]*([A-Za-z_][A-Za-z0-9_]*)=[ \t]*")
-_VALUE = re.compile(
-    r"""
-    (?: " (?P<double> (?: \\. | [^"\\] )* ) "
-      | ' (?P<single> [^']* ) '
-      | (?P<bare> (?: (?: \\. | [^\\\n"'] ) (?: \\. | [^\\\n] )* )? )
-    ) [ \t\r]* (?: \n | \Z )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPE = {"double": re.compile(r'\\(["\\`$\n])'), "bare": re.compile(r"\\(.)", re.DOTALL)}
 
 
 def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
@@ -45,7 +33,7 @@ def add_env_file(environ: MutableMapping[str, str], file: str | None) -> None:
     if file is None:
         return
     try:
-        variables = read_variables(file)
+        variables = env_file.read(file)
     except ValueError as error:
         raise SettingsError([f"--{ENV_FILE} {error}"]) from None
     given = {row.field for row in TABLE if environ.get(row.variable)}
@@ -175,49 +163,3 @@ def unknown_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if name != rest and rest not in known:
             near = difflib.get_close_matches(rest, known, 1)
             yield name, f"did you mean {PREFIX}{near[0]}?" if near else "remove it"
-
-
-def read_variables(path: str) -> dict[str, str]:
-    r"""Return the variables in a file; the last one of a name wins. Raises ValueError with the file, but no value.
-
-    The syntax is that of systemd's EnvironmentFile= (systemd.exec(5)):
-
-        # a comment, as is a line that begins with a semicolon
-        NAME=a value without quotes, where a backslash keeps the next character
-        NAME="a value in which \" \\ ` $ may be escaped"
-        NAME='a value without any escapes'
-
-    A value in quotes may have several lines, and a backslash at the end of a line joins it with the next one. systemd
-    ignores a line that isn't an assignment. Here such a line is an error, because it is a mistake.
-    """
-    try:
-        text = Path(path).read_bytes().decode("utf-8")
-    except OSError as error:
-        raise ValueError(f"can't be read: {error.strerror}: {path}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"is not UTF-8: {path}") from None
-    found: dict[str, str] = {}
-    place = 0
-    while place < len(text):
-        if (skipped := _SKIPPED.match(text, place)) is not None:
-            place = skipped.end()
-            continue
-        name = _NAME.match(text, place)
-        value = name and _VALUE.match(text, name.end())
-        if name is None or value is None:
-            line = text.count("\n", 0, place) + 1
-            raise ValueError(f"has no NAME=VALUE in line {line}, or a quote that does not end: {path}")
-        found[name[1]] = _unescaped(value)
-        place = value.end()
-    return found
-
-
-def _unescaped(value: re.Match[str]) -> str:
-    style = value.lastgroup
-    assert style is not None
-    text = value[style]
-    if style == "bare":  # an escaped trailing blank is a part of the value
-        text = re.sub(r"(?<!\\)[ \t\r]+\Z", "", text)
-    if style in _ESCAPE:
-        text = _ESCAPE[style].sub(lambda escape: "" if escape[1] == "\n" else escape[1], text)
-    return text

@@ -4,7 +4,7 @@ The files of the pages are served with changes: pages and styles include their s
 comments and some space. Scripts keep their line numbers, so that browsers' error messages match the files.
 
 A digest of all that browsers keep names the build of the players' pages. It is in the addresses of the files,
-`/web/<build>/<file>`. So an address always means the same bytes, and a script imports only scripts of its own build.
+`/web/<build>/<file>`. So an address always means the same bytes, and a script imports only scripts of the same build.
 """
 
 import gzip
@@ -76,7 +76,7 @@ _TEXT_OR_COMMENT = re.compile(
 )
 _STYLE_SPACE = re.compile(r"/\*.*?\*/|(?<=[{};:,])\s+|\s+(?=[{}])|;(?=\s*})", re.DOTALL)
 _MARGINS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
-DIGITS = 16  # hexadecimal, of the digest
+BUILD_DIGITS = 16  # of the name of a build, hexadecimal
 
 _SCRIPT = re.compile(r'"\./([a-z_]+\.js)"')  # in a script: the name of one that it imports
 
@@ -165,7 +165,7 @@ def players_build(site_name: str, *settings: object) -> Build:
     digest = sha256(msgspec.msgpack.encode([site_name, settings, files, parts]))
     manifest = Template(parts["manifest.webmanifest"].decode())
     name = msgspec.json.encode(site_name).decode()
-    return Build(digest.hexdigest()[:DIGITS], files, manifest.substitute(site=name).encode())
+    return Build(digest.hexdigest()[:BUILD_DIGITS], files, manifest.substitute(site=name).encode())
 
 
 def kept_files(build: Build, pages: Iterable[bytes]) -> list[str]:

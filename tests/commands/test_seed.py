@@ -10,7 +10,7 @@ from solisync.errors import FatalError
 from solisync.klondike import Status, check_literally
 from solisync.rules import sample_data as rules
 from solisync.rules.challenge import daily_challenge
-from solisync.rules.sample_data import GAMES, sample_game
+from solisync.rules.sample_games import GAMES, sample_game
 from solisync.storage import daily_numbers
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD

@@ -16,7 +16,7 @@ from tests.harness.processes import run
 
 PAGE = (ROOT / "docs" / "administration.md").read_text("utf-8")
 RECORDED = {"--reason", "--note"}
-SHARED = {"--yes", "--limit", "--progress"}  # in the table of all commands
+SHARED = {"--yes", "--limit", "--progress"}  # of many commands, in the table at the top of the page
 COMMON = {"--help", "--json", "--env-file", "--data-dir", "--database-url-file"}
 
 
@@ -53,7 +53,7 @@ def test_every_command_is_documented_and_no_other():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
 def test_arguments_and_options_are_documented_and_no_others(command):
-    """The heading has the arguments, the table the options of its own; the text mentions the confirmation."""
+    """The heading has the arguments, the table the other options; the text mentions the confirmation."""
     parser = parser_of(command.words)
     real = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
     arguments, options, text = sections()[command.words]

@@ -12,7 +12,7 @@ from tests.harness.error_codes import openapi
 
 @pytest.mark.needs("openapi-python-client")
 def test_generated_client_has_every_route(tmp_path):
-    """With the settings of docs/clients.md openapi-python-client has no warnings, and writes a function for each."""
+    """openapi-python-client, with the settings of docs/clients.md, warns of nothing and writes each function."""
     page = (ROOT / "docs" / "clients.md").read_text("utf-8")
     (settings,) = re.findall(r"```yaml\n(content_type_overrides:\n.+?)```", page, re.S)
     (tmp_path / "settings.yaml").write_text(f"{settings}post_hooks: []\n")  # which would want ruff

@@ -8,7 +8,7 @@ import time
 import pytest
 from twisted.internet.threads import deferToThread
 
-from solisync.process.daemon import ServiceManager
+from solisync.process.service_manager import ServiceManager
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
 from tests.harness.service import ready

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from solisync.settings.settings import read_variables
+from solisync.settings import env_file
 
 
 def read(place, content):
     file = place / "file.env"
     file.write_bytes(content)
-    return read_variables(str(file))
+    return env_file.read(str(file))
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_unreadable_env_file_is_named_in_one_line(place):
         with pytest.raises(ValueError, match="is not UTF-8"):
             read(place, content)
     with pytest.raises(ValueError, match=re.escape(f"can't be read: No such file or directory: {place}/none")):
-        read_variables(f"{place}/none")
+        env_file.read(f"{place}/none")

@@ -2,8 +2,8 @@
 
 Refresh tokens, recovery codes and reset tokens are neither backed up nor restored, even from a file that has some.
 Otherwise a session that ended after the backup, or a code that was used after it, would be valid again. --with-sessions
-is for a move, in which no service runs between the backup and the restore. The names of backups in a directory are made
-of time and database.
+is for a move, in which no service runs between the backup and the restore. A backup is named by its time and its
+database.
 """
 
 import hashlib
@@ -56,9 +56,9 @@ _AS_SERVER_KNOWS = (
 
 _LEFT_OUT = re.compile(rf" TABLE DATA \S+ (?:{'|'.join(LEFT_OUT)}) ")
 _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
-ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often, so the writer of an older file is gone
 
-_TIME = r"solisync-\d{8}T\d{6}\.\d{6}Z"  # followed by a dash, the database and ".dump"
+ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often, so the writer of an older file is gone
+_NAME = r"solisync-\d{8}T\d{6}\.\d{6}Z"  # followed by a dash, the database and ".dump"
 
 
 async def backup(task: Task) -> None:
@@ -222,7 +222,7 @@ def prune(directory: Path, keep: int, *, made: str) -> list[str]:
     the deleted backups.
     """
     _sync(directory)  # the new backup must be safe from a crash before an old one is deleted
-    backup = _TIME + re.escape(made[made.rindex("-") :])
+    backup = _NAME + re.escape(made[made.rindex("-") :])
     old = sorted(_files(directory, backup), reverse=True)[keep:]
     left = [name for name in _files(directory, rf"\.{backup}\..+\.part") if _is_abandoned(directory / name)]
     deleted = [name for name in old if name != made]

@@ -177,10 +177,9 @@ function isDay(day) {
 const SETTINGS = "solisync.play";
 const COLOURS = "solisync.colours"; // shared with the pages of replays
 
-/** @typedef {{draw: 1 | 3, tap: boolean, winnable: boolean, four: boolean, large: boolean, left: boolean, keys: boolean}} Settings */
-
-/** @type {Settings} */
 const DEFAULTS = { draw: 1, tap: true, winnable: false, four: false, large: false, left: false, keys: true };
+
+/** @typedef {typeof DEFAULTS & {draw: 1 | 3}} Settings */
 
 /** @param {string} key */
 function stored(key) {

@@ -296,7 +296,7 @@ for (const [name, value] of Object.entries(chosen)) {
 }
 form.onchange = () => {
   const given = new FormData(form);
-  for (const name of /** @type {const} */ (["tap", "winnable", "four", "large", "left", "keys"])) chosen[name] = given.has(name);
+  for (const [name, value] of Object.entries(chosen)) if (typeof value === "boolean") Object.assign(chosen, { [name]: given.has(name) });
   chosen.draw = given.get("draw") === "3" ? 3 : 1;
   keepSettings(chosen);
   applySettings();
