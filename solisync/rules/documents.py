@@ -147,7 +147,7 @@ def _with_integers(body: bytes) -> bytes | None:
     None if the body isn't an object of objects. JavaScript writes Infinity as null.
     """
     try:
-        payload = _read_fields(body)
+        payload = _read_fields(escape_surrogates(body))
         for part in payload.keys() & {"stats", "progress"}:
             fields = _read_fields(payload[part])
             for name, raw in fields.items():
@@ -157,7 +157,7 @@ def _with_integers(body: bytes) -> bytes | None:
             payload[part] = Raw(_encode(fields))
     except (msgspec.DecodeError, RecursionError):
         return None
-    return _encode(payload)
+    return restore_surrogates(_encode(payload))
 
 
 def _whole(value: Any) -> Any:

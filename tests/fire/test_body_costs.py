@@ -54,7 +54,7 @@ def push_again(body):
 
 
 ARRAYS, DEEP, STRINGS, HALVES = b"[],", b"[" * 61 + b"]" * 61 + b",", b'["["],', rb"\ud800"
-OPT_IN, PROGRESS = b'{"display_name":"Ann"}', encode(progress_of())
+OPT_IN, PROGRESS, DOUBLES = b'{"display_name":"Ann"}', encode(progress_of()), encode(progress_of(stats__games_won=1.0))
 BODIES = {
     "opt-in, empty arrays": (opt_in, lambda: filled(OPT_IN, ARRAYS)),
     "opt-in, arrays 62 deep": (opt_in, lambda: filled(OPT_IN, DEEP)),
@@ -69,6 +69,7 @@ BODIES = {
     "push of 95,000 unknown fields": (push, lambda: unknown_fields(95_000)),
     "push, empty arrays": (push_again, lambda: filled(PROGRESS, ARRAYS)),
     "push, half surrogates": (push_again, lambda: filled(PROGRESS, HALVES)),
+    "push of doubles, half surrogates": (push, lambda: filled(DOUBLES, HALVES)),
 }
 
 

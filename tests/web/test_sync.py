@@ -1,5 +1,6 @@
 """Cloud saves over HTTP (docs/protocol.md "Progress")."""
 
+import json
 import random
 from uuid import UUID
 
@@ -276,6 +277,18 @@ async def test_counters_may_be_spelled_as_doubles(server):
     merged = answer.json["merged"]
     for part in ("stats", "progress"):
         assert encode(merged[part]) == encode(expected[part])  # as text, because 95 differs from 95.0
+
+
+async def test_doubles_and_half_surrogate_pairs_may_be_in_one_document(server):
+    """JavaScript writes both: numbers as doubles, and texts as UTF-16 that may have been cut within a pair."""
+    client = await server.player("ann")
+    halves = r'["\ud800","\u0000","\\ud800"]'
+    pushed = as_doubles(progress_of(stats__games_played=95, zz=json.loads(halves)))
+    pushed["stats"] |= {"fastest_win_seconds": None, "cut": "\ud83d"}
+    answer = await push(server, client, json.dumps(pushed, separators=(",", ":")).encode())
+    assert answer.status == 200, answer
+    for field in ('"games_played":95,', f'"fastest_win_seconds":{U64},', r'"cut":"\ud83d"', f'"zz":{halves}'):
+        assert field.encode() in answer.content
 
 
 @pytest.mark.parametrize("field", ["last_modified", "stats.last_modified", "achievements[0].unlock_date"])
