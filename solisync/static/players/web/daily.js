@@ -38,13 +38,11 @@ async function parts() {
     .filter((part) => part instanceof Node);
 }
 
-/** Load the board again, and show it if it has changed. @returns {Promise<void>} */
+/** Load the board again, and show it if it has changed. */
 async function refresh() {
-  const { changed, pages } = await import("./entries.js");
-  const before = entries;
-  const anew = await pages((query) => `${board}?${new URLSearchParams(query)}`, Math.max(before.length, 100));
-  if (entries !== before) return await refresh(); // another page has been loaded
-  if (!changed(before, anew.entries)) return;
+  const { reloaded } = await import("./entries.js");
+  const anew = await reloaded((query) => `${board}?${new URLSearchParams(query)}`, () => entries, 100);
+  if (!anew) return;
   ({ entries, next } = anew);
   if (!next && entries.length) byId("won").textContent = `${counted(entries.length, "player")} on the leaderboard won it. The best score is ${score(entries[0].score)}.`;
   const { replace } = await import("./live.js");

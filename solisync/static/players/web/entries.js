@@ -8,7 +8,7 @@ const PAGE = 100;
 const MOST = 500; // entries to load in a refresh
 
 /** Load a board from its top, at least `count` entries if it has them, up to MOST. @param {(query: Record<string, string>) => string} path @param {number} count */
-export async function pages(path, count) {
+async function pages(path, count) {
   /** @type {any[]} */
   const entries = [];
   /** @type {string | null} */
@@ -25,11 +25,24 @@ export async function pages(path, count) {
 let said = false;
 
 /** Whether a board has changed. The first change is announced. @param {any[]} before @param {any[]} after */
-export function changed(before, after) {
+function changed(before, after) {
   if (JSON.stringify(before) === JSON.stringify(after)) return false;
   if (!said) say("The board has changed.");
   said = true;
   return true;
+}
+
+/**
+ * Load a board again, with as many entries as it shows. Return null if it hasn't changed. If the player loads another
+ * page of the board at the same time, the board is loaded once more, with that page.
+ * @param {(query: Record<string, string>) => string} path @param {() => any[]} shown the entries of the page, a new array after each load
+ * @param {number} [least] how many entries to load at least @returns {Promise<{entries: any[], next: string | null} | null>}
+ */
+export async function reloaded(path, shown, least = 0) {
+  const before = shown();
+  const anew = await pages(path, Math.max(before.length, least));
+  if (shown() !== before) return reloaded(path, shown, least);
+  return changed(before, anew.entries) ? anew : null;
 }
 
 /** The rank of an entry; null beyond those that are counted. @param {number | null} place */

@@ -3,7 +3,7 @@
 
 import { readOwn } from "./api.js";
 import { showName } from "./display_name.js";
-import { changed, entryTable, pages, rank } from "./entries.js";
+import { entryTable, rank, reloaded } from "./entries.js";
 import { follow, replace } from "./live.js";
 import { ago, byId, clock, fill, h, score, table } from "./page.js";
 
@@ -41,12 +41,10 @@ async function neighbours() {
 
 const around = () => fill(byId("around"), neighbours);
 
-/** Load the shown entries again, and show them if they have changed. @returns {Promise<void>} */
+/** Load the shown entries again, and show them if they have changed. */
 async function refresh() {
-  const before = entries, wanted = draw.value;
-  const anew = await pages((query) => boardPath(query), before.length);
-  if (entries !== before || draw.value !== wanted) return await refresh(); // another page or board has been loaded
-  if (!changed(before, anew.entries)) return;
+  const anew = await reloaded(boardPath, () => entries);
+  if (!anew) return;
   ({ entries, next } = anew);
   replace(byId("entries"), [shown()]);
   byId("more-place").hidden = !next;
@@ -94,7 +92,7 @@ for (const tab of tabs) {
     other.click();
   };
 }
-draw.onchange = () => (keepChoice(), load(false));
+draw.onchange = () => (keepChoice(), (entries = []), load(false));
 const wanted = new URLSearchParams(location.search);
 for (const option of draw.options) option.selected = option.value === wanted.get("draw");
 if (wanted.get("board") === "reported") choose(tabs[1]);
