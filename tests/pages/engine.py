@@ -32,7 +32,7 @@ UPLOAD = (
     + """const game = new Game(seed, draw);
     for (const input of inputs) attempt(game, input);
     const again = restored(JSON.parse(JSON.stringify(game.kept())));
-    return [game, again].map((played) => [played.upload("2026-11-22"), played.score, text(played.position)]);
+    return [game, again].map((played) => [played.upload(new Date("2026-11-22")), played.score, text(played.position)]);
   }"""
 )
 

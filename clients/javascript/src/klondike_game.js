@@ -17,25 +17,38 @@ const recordedPile = (pile) => (pile === "w" ? "Waste" : { [pile[0] === "f" ? "F
 const recorded = (move) =>
   move === STOCK ? "StockClick" : { Move: { from: recordedPile(move.from), to: recordedPile(move.to), count: move.count } };
 
+/** A random UUID. Browsers offer crypto.randomUUID on HTTPS only. */
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+const UNDO_DEPTH = 64; // the server refutes a game with a deeper undo
+
 export class Klondike {
-  /** The id of the game. */
-  id = crypto.randomUUID();
   score = 0;
   won = false;
-  #turns = 0;
+  /** How often the waste has been turned over. An undo doesn't change it. */
+  turns = 0;
   /** @type {Move[]} all accepted moves, including those undone later */
-  #record = [];
-  /** @type {number[]} for each undo, the index of the recorded move before which it happened */
-  #undoPlaces = [];
-  /** @type {{position: import("./klondike.js").Position, score: number}[]} */
-  #history = [];
+  accepted = [];
+  /** @type {number[]} for each undo, the index of the accepted move before which it happened */
+  undoPlaces = [];
+  /** @type {{position: import("./klondike.js").Position, score: number}[]} the state before each move that isn't undone */
+  history = [];
+  /** The number of first moves that are out of the reach of undo. */
+  fixed = 0;
 
-  /** @param {string | bigint} seed 0 to 2^64-1 @param {1 | 3} draw @param {Day | null} [day] the day of a deal of the day */
-  constructor(seed, draw, day = null) {
-    this.seed = BigInt(seed);
+  /** @param {string | bigint} seed 0 to 2^64-1 @param {1 | 3} draw @param {Day | null} [day] the day of a deal of the day @param {string} [id] a UUID */
+  constructor(seed, draw, day = null, id = newId()) {
+    this.seed = String(seed);
     this.draw = draw;
     this.day = day;
-    this.position = deal(this.seed);
+    this.id = id;
+    this.position = deal(BigInt(seed));
   }
 
   /** Deal the cards of a day, or of a seed. @param {(Day & {seed: string}) | string | bigint} what @param {"DrawOne" | "DrawThree"} mode */
@@ -44,36 +57,42 @@ export class Klondike {
     return typeof what === "object" ? new Klondike(what.seed, draw, what) : new Klondike(what, draw);
   }
 
-  /** Make a move, unless the rules refuse it. @param {Move} move @returns {boolean} whether it was made */
+  /** Make a move. Return what it did, or null if the rules refuse it. @param {Move} move @returns {import("./klondike.js").Played | null} */
   play(move) {
     const played = this.won ? null : play(this.position, move, this.draw);
-    if (!played) return false;
-    if (played.turned) this.#turns += 1;
-    this.#history.push({ position: this.position, score: this.score });
-    this.score = Math.max(0, this.score + points(move, played, this.draw, this.#turns));
+    if (!played) return null;
+    if (played.turned) this.turns += 1;
+    this.history.push({ position: this.position, score: this.score });
+    this.fixed = Math.max(this.fixed, this.history.length - UNDO_DEPTH);
+    this.score = Math.max(0, this.score + points(move, played, this.draw, this.turns));
     this.position = played.position;
     this.won = isWon(played.position);
-    this.#record.push(move);
-    return true;
+    this.accepted.push(move);
+    return played;
   }
 
-  /** Take the last move back. @returns {boolean} whether there was one */
+  get canUndo() {
+    return !this.won && this.history.length > this.fixed;
+  }
+
+  /** Take the last move back, if it is one of the last 64 moves. @returns {object | null} null if no move can be undone */
   undo() {
-    const before = this.won ? undefined : this.#history.pop();
-    if (!before) return false;
+    const before = this.canUndo && this.history.pop();
+    if (!before) return null;
     this.position = before.position;
     this.score = Math.max(0, before.score - UNDO_PENALTY);
-    this.#undoPlaces.push(this.#record.length);
-    return true;
+    this.undoPlaces.push(this.accepted.length);
+    return before;
   }
 
-  /** The finished game, won or given up. @param {{seconds: number, date?: Date}} time how long it took, and when it ended @returns {import("./solisync.js").GameRecord} */
+  /** The finished game, won or given up. @param {{seconds: number, date?: Date}} time how long it took, and when it ended */
   record({ seconds, date = new Date() }) {
-    const { id, draw, day, score, won } = this;
-    const replay = {
+    const { id, draw, day, won, undoPlaces } = this;
+    const score = won ? this.score : 0;
+    const replay = won ? {
       schema_version: 2, seed: this.seed, draw_mode: draw === 3 ? "DrawThree" : "DrawOne", mode: "Classic", time_seconds: seconds,
-      final_score: score, recorded_at: date.toISOString().slice(0, 10), moves: this.#record.map(recorded), undo_places: this.#undoPlaces,
-    };
-    return { id, won, score, seconds, draw, undone: this.#undoPlaces.length > 0, day, replay: won ? replay : null };
+      final_score: score, recorded_at: date.toISOString().slice(0, 10), moves: this.accepted.map(recorded), undo_places: undoPlaces,
+    } : null;
+    return { id, won, score, seconds, draw, undone: undoPlaces.length > 0, day, replay };
   }
 }

@@ -26,7 +26,15 @@ test("undo returns to the position before, for a fine", () => {
   const { position } = game;
   assert.ok(game.play(STOCK));
   assert.ok(game.undo());
-  assert.equal(game.undo(), false);
+  assert.equal(game.undo(), null);
   assert.equal(game.position, position);
   assert.deepEqual([game.score, game.record({ seconds: 5 }).undone], [0, true]);
+});
+
+test("undo takes back the last 64 moves, as on the server", () => {
+  const game = Klondike.deal("2202", "DrawOne");
+  for (let move = 0; move < 70; move++) assert.ok(game.play(STOCK));
+  let undone = 0;
+  while (game.undo()) undone += 1;
+  assert.deepEqual([undone, game.canUndo], [64, false]);
 });

@@ -1,22 +1,20 @@
 // @ts-check
-/** A game in play: position, score, time, undo history and record of moves; and its copy in this browser's storage. */
+/** A game in play, with its time, steps and redo; and its copy in this browser's storage. */
 
 import { gameKey, local, username } from "./http.js";
-import { deal, isWon, play, points, SEED_MAX, STOCK, UNDO_PENALTY } from "./klondike.js";
+import { COLUMNS, FOUNDATIONS, SEED_MAX, STOCK } from "./klondike.js";
+import { Klondike } from "./klondike_game.js";
 
 /**
- * @typedef {import("./board.js").Position} Position
  * @typedef {import("./board.js").Step} Step
  * @typedef {import("./klondike.js").Move} Move
  * @typedef {import("./progress.js").Day} Day
- * @typedef {{position: Position, score: number, moves: number, move: Move, step: Step}} Before a state to return to, and the move that left it
  * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
  *   a game in its stored form; `moves` has three letters for each move
  */
 
-const UNDO_DEPTH = 64;
 const MOVES_MAX = 20_000; // the server doesn't check longer games
-const PILES = ["f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w"];
+const PILES = [...FOUNDATIONS, ...COLUMNS, "w"];
 const LETTERS = "abcdefghijkl"; // one for each pile
 const STOCK_LETTERS = "s-0";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -27,22 +25,6 @@ export const seedOf = (text) => (/^(0|[1-9]\d{0,19})$/.test(text ?? "") && BigIn
 /** A random seed of 53 bits, which a JavaScript number holds exactly. */
 export const newSeed = () => String(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
 
-/** A random UUID. Browsers offer crypto.randomUUID on HTTPS only. */
-export function newId() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 15) | 64;
-  bytes[8] = (bytes[8] & 63) | 128;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}
-
-/** The name of a pile in recordings. @param {string} pile */
-const recordedPile = (pile) => (pile === "w" ? "Waste" : { [pile[0] === "f" ? "Foundation" : "Tableau"]: Number(pile[1]) });
-
-/** @param {Move} move */
-const recorded = (move) =>
-  move === STOCK ? "StockClick" : { Move: { from: recordedPile(move.from), to: recordedPile(move.to), count: move.count } };
-
 /** @param {Move} move */
 const lettered = (move) =>
   move === STOCK ? STOCK_LETTERS : LETTERS[PILES.indexOf(move.from)] + LETTERS[PILES.indexOf(move.to)] + move.count.toString(14);
@@ -51,53 +33,33 @@ const lettered = (move) =>
 const read = (letters) => letters === STOCK_LETTERS ? STOCK
   : { from: PILES[LETTERS.indexOf(letters[0])], to: PILES[LETTERS.indexOf(letters[1])], count: parseInt(letters[2], 14) };
 
-export class Game {
-  /** A new game. @param {string} seed @param {number} draw 1 or 3 @param {Day | null} day the day of a deal of the day @param {string} id */
-  constructor(seed, draw, day = null, id = newId()) {
-    this.seed = seed;
-    this.draw = draw;
-    this.day = day;
-    this.id = id;
-    this.player = ""; // the username of the player, or "" for a signed-out game
-    this.position = deal(BigInt(seed));
-    this.score = 0;
-    this.moves = 0;
-    this.turns = 0;
-    this.won = false;
-    this.milliseconds = 0;
-    /** @type {Move[]} all accepted moves, including those undone later */
-    this.record = [];
-    /** @type {number[]} for each undo, the index of the recorded move before which it happened */
-    this.undoPlaces = [];
-    /** @type {Before[]} for each move that isn't undone */
-    this.history = [];
-    this.fixed = 0; // the number of first moves that are out of the reach of undo
-    /** All positions of the game in their order, including those undone later. */
-    this.passed = [this.position];
-    /** @type {Move[]} the moves that redo can make again, the next one last */
-    this.undone = [];
-  }
+export class Game extends Klondike {
+  player = ""; // the username of the player, or "" for a signed-out game
+  milliseconds = 0;
+  /** @type {{move: Move, step: Step}[]} the moves that aren't undone */
+  made = [];
+  /** @type {Move[]} the moves that redo can make again, the next one last */
+  undone = [];
+  /** All positions of the game in their order, including those undone later. */
+  passed = [this.position];
 
-  /** Make a move, and return its step, or null if the rules refuse it. @param {Move} move @returns {Step | null} */
+  /** Make a move, and return its step, or null if the rules refuse it. @param {Move} move */
   play(move) {
-    const played = this.won ? null : play(this.position, move, this.draw);
+    const played = super.play(move);
     if (!played) return null;
-    if (played.turned) this.turns += 1;
-    const { position, score, moves } = this;
-    this.score = Math.max(0, score + points(move, played, this.draw, this.turns));
     const [from, to] = played.turned ? ["w", "s"] : [move.from, move.to];
     /** @type {Step} */
     const step = { input: move === STOCK ? "stock" : "move", from, to, cards: played.cards, flipped: played.flipped, score: this.score };
-    this.history.push({ position, score, moves, move, step });
-    this.fixed = Math.max(this.fixed, this.history.length - UNDO_DEPTH);
+    this.made.push({ move, step });
     const again = this.undone.pop();
     if (again && lettered(again) !== lettered(move)) this.undone = [];
-    this.position = played.position;
-    this.passed.push(played.position);
-    this.moves += 1;
-    this.won = isWon(played.position);
-    this.record.push(move);
-    return step;
+    this.passed.push(this.position);
+    return { ...played, ...step };
+  }
+
+  /** The number of moves that aren't undone. */
+  get moves() {
+    return this.made.length;
   }
 
   /** The earlier positions, without those undone later. */
@@ -105,21 +67,13 @@ export class Game {
     return this.history.map(({ position }) => position);
   }
 
-  get canUndo() {
-    return !this.won && this.history.length > this.fixed;
-  }
-
   /** Take the last move back, and return the step, or null if there is none. @returns {Step | null} */
   undo() {
-    const before = this.canUndo && this.history.pop();
-    if (!before) return null;
-    const { move, step } = before;
+    const last = super.undo() && this.made.pop();
+    if (!last) return null;
+    const { move, step } = last;
     this.undone.push(move);
-    this.position = before.position;
     this.passed.push(this.position);
-    this.score = Math.max(0, before.score - UNDO_PENALTY);
-    this.moves = before.moves;
-    this.undoPlaces.push(this.record.length);
     return { ...step, input: "undo", from: step.to, to: step.from, score: this.score };
   }
 
@@ -128,19 +82,17 @@ export class Game {
     return Math.max(1, Math.floor(this.milliseconds / 1000));
   }
 
-  /** The replay to upload after the win, as JSON. @param {string} date */
+  /** The replay of a win as JSON, with the day of its end; null for other games. @param {Date} date */
   upload(date) {
-    const fields = {
-      schema_version: 2, draw_mode: this.draw === 3 ? "DrawThree" : "DrawOne", mode: "Classic", time_seconds: this.seconds,
-      final_score: this.score, recorded_at: date, game_id: this.id, moves: this.record.map(recorded), undo_places: this.undoPlaces,
-    };
-    return `{"seed":${this.seed},${JSON.stringify(fields).slice(1)}`; // stringify can't write the seed, a number of up to 64 bits
+    const { replay } = this.record({ seconds: this.seconds, date });
+    // stringify can't write the seed, a number of up to 64 bits
+    return replay && `{"seed":${this.seed},${JSON.stringify({ ...replay, seed: undefined, game_id: this.id }).slice(1)}`;
   }
 
   /** @returns {Kept} */
   kept() {
-    const { id, seed, draw, day, undoPlaces, milliseconds } = this;
-    return { id, deal: seed, draw, day, moves: this.record.map(lettered).join(""), undos: undoPlaces, ms: Math.floor(milliseconds) };
+    const { id, seed: deal, draw, day, accepted, undoPlaces: undos, milliseconds } = this;
+    return { id, deal, draw, day, moves: accepted.map(lettered).join(""), undos, ms: Math.floor(milliseconds) };
   }
 }
 

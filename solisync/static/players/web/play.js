@@ -15,7 +15,7 @@ const SOLVER_MS = 700; // how long a hint waits for the solver
 const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 
 /** @typedef {import("./klondike.js").Move} Move */
-/** @typedef {{seed: string, draw: number, day: import("./game.js").Day | null}} Wanted a deal to play */
+/** @typedef {{seed: string, draw: 1 | 3, day: import("./game.js").Day | null}} Wanted a deal to play */
 
 const keep = new URLSearchParams(location.search).get("keep"); // a win, see win.js
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -65,10 +65,10 @@ function showStuck(stuck) {
 
 /** Find out whether the game is stuck, unless the player moves on, and announce it. A new game isn't searched. */
 async function judge() {
-  const { position, won, record } = game;
-  const wasStuck = !won && record.length > 0 && !byId("stuck").hidden;
+  const { position, won, accepted } = game;
+  const wasStuck = !won && accepted.length > 0 && !byId("stuck").hidden;
   showStuck(wasStuck);
-  if (won || !record.length) return;
+  if (won || !accepted.length) return;
   await new Promise((resolve) => setTimeout(resolve, FLIGHT_MS));
   if (game.position !== position) return;
   const stuck = await advice().then(({ isLost }) => isLost(game), () => false);
@@ -151,7 +151,7 @@ function finishing() {
 /** Run the clock after the first move while the page is visible. It doesn't jump after the computer has slept. */
 function tick() {
   const now = performance.now();
-  const runs = game?.record.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
+  const runs = game?.accepted.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
   const second = Math.floor((game?.milliseconds ?? 0) / 1000);
   if (runs) game.milliseconds += Math.min(now - ticked, 4 * TICK_MS);
   ticked = now;
@@ -197,7 +197,7 @@ async function left() {
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   if (dialog.returnValue !== "leave") return false;
   const lost = game;
-  await results().then(({ entered }) => entered(lost, false));
+  await results().then(({ entered }) => entered(lost));
   return true;
 }
 
@@ -217,8 +217,8 @@ async function newDeal() {
 }
 
 async function again() {
-  const { seed, draw, day } = game;
-  if (await left()) deal({ seed, draw, day });
+  const same = game;
+  if (await left()) deal(same);
 }
 
 /** The deal and goal of a day, or of today. Those of other days are in the data of their pages. @param {string | null} day */
@@ -256,7 +256,7 @@ async function open(query = new URLSearchParams(location.search)) {
   }
   const otherDay = kept?.day && wanted?.day && kept.day.date !== wanted.day.date; // perhaps with the same deal
   const same = kept && !otherDay && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
-  if (kept?.won && !same) results().then(({ entered }) => entered(kept, true), () => {}); // in case the page was left before the win was entered
+  if (kept?.won && !same) results().then(({ entered }) => entered(kept), () => {}); // in case the page was left before the win was entered
   else if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();

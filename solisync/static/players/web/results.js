@@ -19,12 +19,11 @@ let next = {};
 /** @type {Set<string>} the events that this page follows */
 const followed = new Set();
 
-/** Enter a finished game, and send it. @param {Game} game @param {boolean} won */
-export async function entered(game, won) {
-  const { id, score, seconds, draw, day, undoPlaces } = game;
-  const now = new Date();
-  const body = won ? game.upload(now.toISOString().slice(0, 10)) : null;
-  await enter({ id, at: localTime(now), won, score: won ? score : 0, seconds, draw, undone: undoPlaces.length > 0, day }, body, game.player);
+/** Enter a finished game, and send it. @param {Game} game */
+export async function entered(game) {
+  const date = new Date();
+  const { replay, ...finished } = game.record({ seconds: game.seconds, date });
+  await enter({ ...finished, at: localTime(date) }, game.upload(date), game.player);
   await sent();
   await statistics();
 }
@@ -43,7 +42,7 @@ export async function won(game) {
   byId("won-heading").focus();
   win.celebrate();
   await render();
-  await entered(game, true);
+  await entered(game);
 }
 
 /** Handle a new or resumed game. Return false if it has already been left, just before the page was. @param {Game} begun @param {string | null} keep the signed-out win that the player has signed in to keep */
@@ -59,7 +58,7 @@ export async function opened(begun, keep) {
   if (!game.won) return true;
   win.show(game);
   await render();
-  await entered(game, true); // in case the page was left before the win was entered
+  await entered(game); // in case the page was left before the win was entered
   return true;
 }
 
