@@ -62,7 +62,7 @@ def test_arguments_and_options_are_documented_and_no_others(command):
     assert real >= COMMON
     positional = [action.metavar for action in parser._actions if not action.option_strings]
     assert arguments == positional
-    assert ("Asks first." in text) == ("--yes" in real) == (command.question is not None)
+    assert ("Asks first" in text) == ("--yes" in real) == (command.question is not None)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
