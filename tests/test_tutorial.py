@@ -1,4 +1,4 @@
-"""The code of docs/clients.md, run as it is printed there."""
+"""The code of docs/clients.md and docs/client.py, run as it is printed there."""
 
 import json
 import os
@@ -56,14 +56,14 @@ def output(program, words, directory):
 
 def printed():
     """Return the lines that the page promises."""
-    return re.search(r"^Both print\n\n(.+?)\n\n", HOUR, re.S | re.M)[1].replace("    ", "").splitlines()
+    lines = re.search(r"^This program and client.py print\n\n(.+?)\n\n", HOUR, re.S | re.M)[1]
+    return lines.replace("    ", "").splitlines()
 
 
 def test_tutorial_runs_in_python(url, tmp_path):
-    """The parts make a program that plays."""
-    program = code(HOUR, "python") + f"\nmain(json.load(open({str(WON)!r})))\n"
-    program = program.replace("http://127.0.0.1:8080", url)
-    assert output(program, [sys.executable, "program"], tmp_path) == printed()
+    """docs/client.py has the steps of the page."""
+    program = (ROOT / "docs" / "client.py").read_text("utf-8").replace("http://127.0.0.1:8080", url)
+    assert output(program, [sys.executable, "program", str(WON)], tmp_path) == printed()
 
 
 @pytest.mark.needs("node")
