@@ -8,16 +8,14 @@ more than the first:
 | what the shapes have, and no more | `read_known` | 1 | games of this version |
 | fields that are unknown here | `read_json`, `read_unknown` | 3 more | games of a newer version |
 | halves of surrogate pairs in these | `decode`, `escape_surrogates` | 2 to 6 more | programs that keep UTF-16 |
-| whole numbers as 95.0, never as null | `_with_integers`, then `read_json` | 3 more | programs with doubles alone |
+| whole numbers as 95.0, never as null | `with_integers`, then `read_json` | 3 more | programs with doubles alone |
 | an escape, or a time whose offset has no colon | `_check_times` | 1 more; the latter is refused | no known client |
 
 If no pass can read the text, it is refused with the path of the first wrong field.
 """
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from operator import attrgetter
@@ -27,11 +25,11 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from ..errors import BadRequest
+from .doubles import with_integers
 from .json_body import read_json
 from .shapes import EPOCH, NO_OFFSET, U64_MAX, SpelledTime, Time
 from .surrogates import decode, escape_surrogates, restore_surrogates, without_lone_surrogates
 from .sync import (
-    MODE_TIMES,
     NEVER,
     NO_UNKNOWN_FIELDS,
     Achievement,
@@ -44,7 +42,6 @@ from .sync import (
     UnknownFields,
 )
 
-_NEVER = {"fastest_win_seconds": Raw(str(NEVER).encode())} | dict.fromkeys(MODE_TIMES, Raw(b"0"))
 _NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
 
 
@@ -62,7 +59,7 @@ def read_pushed(body: bytes) -> Pushed:
         try:
             payload = read_json(body, Payload)
         except BadRequest as error:
-            spelled = _with_integers(body) if error.code == "bad_field" else None
+            spelled = with_integers(body) if error.code == "bad_field" else None
             if spelled is None:
                 raise
             payload = read_json(spelled, Payload)
@@ -139,36 +136,6 @@ def _without(fields: Unknown, shape: type[Struct]) -> Unknown:
         for name, value in fields.items()
         if name not in known
     }
-
-
-def _with_integers(body: bytes) -> bytes | None:
-    """Replace whole numbers in `stats` and `progress` by integers, and null by NEVER where it means that.
-
-    None if the body isn't an object of objects. JavaScript writes Infinity as null.
-    """
-    try:
-        payload = _read_fields(escape_surrogates(body))
-        for part in payload.keys() & {"stats", "progress"}:
-            fields = _read_fields(payload[part])
-            for name, raw in fields.items():
-                never = _NEVER.get(name) if bytes(raw) == b"null" else None
-                with suppress(msgspec.ValidationError):
-                    fields[name] = never or Raw(json.dumps(_whole(_decode_numbers(raw))).encode())
-            payload[part] = Raw(_encode(fields))
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return restore_surrogates(_encode(payload))
-
-
-def _whole(value: Any) -> Any:
-    match value:
-        case float() if value.is_integer():
-            return int(value)
-        case list():
-            return [_whole(each) for each in value]
-        case dict():
-            return {name: _whole(each) for name, each in value.items()}
-    return value
 
 
 class _Times(Struct, frozen=True):
@@ -290,7 +257,6 @@ def _default_progress() -> Progress:
 
 _read_fields = msgspec.json.Decoder(Unknown).decode
 _decode_known = msgspec.json.Decoder(_KnownPayload).decode
-_decode_numbers = msgspec.json.Decoder(int | float | list[int | float] | dict[str, int | float]).decode
 _decode_records = msgspec.json.Decoder(list[Unknown]).decode
 _decode_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.Encoder().encode

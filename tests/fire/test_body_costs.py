@@ -37,6 +37,11 @@ def unknown_fields(count):
     return PROGRESS[:-1] + b"," + msgspec.json.encode(names)[1:]
 
 
+def large_doubles():
+    before, after = PROGRESS.split(b'"unlocked_card_backs": [')
+    return before + b'"unlocked_card_backs": [' + b"1e308," * ((MIB - len(PROGRESS)) // 6 - 10) + after
+
+
 def opt_in(body):
     read_json(body, OptIn)
 
@@ -69,6 +74,7 @@ BODIES = {
     "push of 95,000 unknown fields": (push, lambda: unknown_fields(95_000)),
     "push, empty arrays": (push_again, lambda: filled(PROGRESS, ARRAYS)),
     "push, half surrogates": (push_again, lambda: filled(PROGRESS, HALVES)),
+    "push of large doubles": (push, large_doubles),
     "push of doubles, half surrogates": (push, lambda: filled(DOUBLES, HALVES)),
 }
 

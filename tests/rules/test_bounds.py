@@ -1,11 +1,15 @@
 """The bounds of progress (docs/sync.md "The payload")."""
 
+import contextlib
+import time
 from datetime import date, timedelta
 
 import pytest
 
 from solisync.errors import BadRequest
+from solisync.rules.documents import read_pushed
 from solisync.rules.sync import MOST, check_bounds
+from tests.harness.payloads import encode, progress_of
 from tests.rules.documents import example
 
 
@@ -57,3 +61,20 @@ def test_count_beyond_its_bound_may_stay_but_not_grow(name):
         check_bounds(make(most + 3), make(most + 2))
     with pytest.raises(BadRequest):
         check_bounds(make(most + 1), make(most))
+
+
+def cost(number):
+    """The processor time of reading a push of 64 KiB with a list of this number."""
+    before, after = encode(progress_of()).split(b'"unlocked_card_backs": [')
+    body, least = before + b'"unlocked_card_backs": [' + number * (60_000 // len(number)) + after, 60.0
+    for _ in range(5):
+        began = time.process_time()
+        with contextlib.suppress(BadRequest):
+            read_pushed(body)
+        least = min(least, time.process_time() - began)
+    return least
+
+
+def test_push_of_numbers_that_no_field_takes_costs_no_more_than_another():
+    """Reading 1e308 would take 30 times as long as reading 1.0, and a guest may push without end."""
+    assert cost(b"1e308,") < 10 * cost(b"1.0,")
