@@ -4,6 +4,7 @@ msgspec refuses a whole body that has one anywhere.
 """
 
 import re
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -22,18 +23,21 @@ _ESCAPED_BACKSLASH, _PLACEHOLDER = b"\\\\", b"\0\0"  # valid JSON never contains
 def decode(json: bytes, shape: type[T]) -> T:
     """Decode JSON that may have halves of surrogate pairs outside of the fields of `shape`; raises msgspec's errors."""
     decode = _decoder(shape).decode  # type: ignore[arg-type]
+    value: T
     try:
-        value: T = decode(json)
+        value = decode(json)
     except msgspec.DecodeError as error:
         if isinstance(error, msgspec.ValidationError) or not has_surrogates(json):
             raise
         # msgspec refuses halves even in skipped fields. If the result is the same with two replacements, no field of
         # `shape` has a half.
-        value = decode(without_surrogates(json, digit=b"e"))
-        if value != decode(without_surrogates(json, digit=b"f")):  # the fields have pairs, or halves
-            value = decode(without_lone_surrogates(json, instead=rb"\ufffd"))
-            if value != decode(without_lone_surrogates(json, instead=rb"\ufffe")):
-                raise
+        with suppress(msgspec.ValidationError):  # a field may be too long, because a pair becomes two characters
+            value = decode(without_surrogates(json, digit=b"e"))
+            if value == decode(without_surrogates(json, digit=b"f")):
+                return value
+        value = decode(without_lone_surrogates(json, instead=rb"\ufffd"))
+        if value != decode(without_lone_surrogates(json, instead=rb"\ufffe")):
+            raise
     return value
 
 

@@ -291,6 +291,17 @@ async def test_doubles_and_half_surrogate_pairs_may_be_in_one_document(server):
         assert field.encode() in answer.content
 
 
+async def test_longest_names_may_be_spelled_as_pairs_beside_half_a_surrogate_pair(server):
+    """A pair is one of the 64 characters that the id of an achievement and the name of a goal may have."""
+    client = await server.player("ann")
+    name = "😀" * 64
+    record = {"id": name, "unlocked": False, "unlock_date": None, **GRANTED}
+    pushed = progress_of(achievements=[record], progress__weekly_goal_progress={name: 1}, zz="\ud83d")
+    answer = await push(server, client, pushed)
+    assert answer.status == 200, answer
+    assert json.loads(answer.content)["merged"]["achievements"] == [record]
+
+
 @pytest.mark.parametrize("field", ["last_modified", "stats.last_modified", "achievements[0].unlock_date"])
 async def test_leap_second_is_refused(server, field):
     """A time with second 60 returns 400 with the field's name, even if other numbers are doubles."""
