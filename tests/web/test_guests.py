@@ -3,6 +3,8 @@
 import pytest
 
 from solisync.access.tokens import Tokens
+from solisync.errors import Interrupted
+from solisync.postgres.transaction import Transaction
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.http_requests import new_address
@@ -185,6 +187,22 @@ async def test_only_one_of_simultaneous_claims_of_a_name_succeeds(server):
     answers = await gather(4, lambda guest: guest.claim(), guests)
     assert sorted(answer.status for answer in answers) == [200, 409, 409, 409]
     assert server.sql("SELECT count(*) FROM users WHERE guest") == [(3,)]
+
+
+async def test_claim_of_unknown_outcome_does_not_blame_the_name(server, monkeypatch):
+    """The connection is lost during the commit. The guest itself may have the name by then, as the next claim says."""
+    guest, commit = await begin(server), Transaction.commit
+
+    async def commit_and_lose(transaction):
+        await commit(transaction)
+        raise Interrupted("outcome unknown")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "commit", commit_and_lose)
+        lost = await guest.claim()
+    assert (lost.status, lost.headers["error-code"]) == (500, "internal")
+    assert (await guest.claim()).headers["error-code"] == "not_a_guest"
+    assert (await guest.me())["username"] == "ann"
 
 
 async def test_password_from_an_operator_makes_a_guest_a_player(server):

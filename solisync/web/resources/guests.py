@@ -97,9 +97,10 @@ class Guests:
         try:
             await self.database.transact(self._claim, player, username, password_hash)
         except DatabaseError:
-            if await self.database.run(accounts.is_taken, username):
+            owner = await self.database.run(accounts.find, None, username)
+            if owner is not None and owner.id != player:
                 raise _taken() from None
-            raise
+            raise  # the outcome may be unknown, and the claim may have succeeded
         audit("register", user_id=player, reason="a guest")
         return me(player, username, None)
 
