@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.harness.constants import PASSWORD, PATIENCE
+from tests.harness.postgres import run_sql
 from tests.pages.player import JOURNALS, KEEP_JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, until
 
@@ -218,6 +219,25 @@ def test_games_of_one_player_never_count_for_another(visit, site):
     opened(ann)
     until(page, SETTLED)
     assert counted(site) == (1, 1)
+
+
+def test_renamed_player_keeps_unsent_games(visit, site, running):
+    """An operator renames the player while a push has no answer. The journal and the saved game follow the player."""
+    ann = visit()
+    ann.register()
+    page = opened(ann, "/play?deal=42&draw=one")
+    ann.settle()
+    losing(ann.context, "**/api/sync/push", after=True)
+    page.evaluate(ENTER, [100, True])
+    until_journals(page, f"{JOURNALS}.of.ann.sent")
+    run_sql(running.dsn, "UPDATE users SET username = 'anna' WHERE username = 'ann'")
+    ann.open("/account")
+    until(page, "localStorage.solisync === 'anna'")
+    opened(ann)
+    until(page, SETTLED)
+    assert kept(page)["deal"] == "42"
+    stats = progress(site, "anna")["stats"]
+    assert (stats["games_played"], stats["games_won"]) == (1, 1)
 
 
 REFUSALS = {

@@ -19,11 +19,8 @@ const recorded = (move) =>
 
 /** A random UUID. Browsers offer crypto.randomUUID on HTTPS only. */
 function newId() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 15) | 64;
-  bytes[8] = (bytes[8] & 63) | 128;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  const digit = (/** @type {number} */ most) => crypto.getRandomValues(new Uint8Array(1))[0] & most;
+  return "########-####-4###-+###-############".replace(/[#+]/g, (sign) => (sign === "#" ? digit(15) : 8 + digit(3)).toString(16));
 }
 
 const UNDO_DEPTH = 64; // the server refutes a game with a deeper undo

@@ -17,6 +17,7 @@ const HALF_LIFE = 12 * 3600_000;
 const SUPERSEDED_MS = [300, 1000];
 const KEY = "solisync";
 const RETRY = "solisync.retry";
+const LAST = "solisync.last"; // the account and the name of the player, until the player signs out
 
 const channel = new BroadcastChannel(KEY);
 /** @type {Grant | null} */
@@ -36,8 +37,18 @@ function announce(next, ended = false) {
   unkept.username = next?.username ?? null;
   if (next) local?.setItem(KEY, next.username);
   else local?.removeItem(KEY);
+  if (!next && !ended) local?.removeItem(LAST);
   channel.postMessage({ grant: next, ended });
   adopt(next, ended);
+}
+
+/** Use a grant from the server in all tabs. If the player has another name than before, what this browser keeps of the player gets it too. @param {Grant} next */
+async function welcome(next) {
+  const account = JSON.parse(atob(next.token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub;
+  const [known, former] = (local?.getItem(LAST) ?? "").split(" ");
+  if (known === account && former !== next.username) await import("./renamed.js").then(({ rename }) => rename(former, next.username));
+  local?.setItem(LAST, `${account} ${next.username}`);
+  announce(next);
 }
 
 channel.onmessage = ({ data }) => {
@@ -51,7 +62,8 @@ async function replaceCookie(method, path, body, headers) {
   const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
   const { access_token: token, username } = await answer.json();
   local?.removeItem(RETRY);
-  announce(token ? { token, username, since: Date.now() } : null);
+  if (token) await welcome({ token, username, since: Date.now() });
+  else announce(null);
 }
 
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
@@ -130,6 +142,6 @@ export const ask = (method, path, { json, body, as, signal } = {}) =>
 export async function me() {
   const before = username();
   const player = await (await ask("GET", "/api/me")).json();
-  if (grant && username() === before && player.username !== before) announce({ ...grant, username: player.username });
+  if (grant && username() === before && player.username !== before) await welcome({ ...grant, username: player.username });
   return player;
 }
