@@ -158,18 +158,32 @@ async def test_refused_replay_does_not_hold_up_others(device):
 
 
 async def test_ended_session_signs_out_and_keeps_the_games(device):
-    """The games count after the next login."""
+    """The games count after the next login, also one that the player finishes after the end."""
     ann = device()
     await ann.register("ann", PASSWORD)
     ann.finish(game(1))
+    refused = TokenPair(ann.tokens.access_token + "0", "refused")
     await ann.end_sessions()
-    ann.tokens = TokenPair("refused", "refused")
-    with pytest.raises(ApiError) as caught:
-        await ann.me()
-    assert (caught.value.code, ann.signed_in) == ("unauthorized", False)
+    ann.tokens = refused
+    for code in ("unauthorized", "signed_out"):
+        with pytest.raises(ApiError) as caught:
+            await ann.sync()
+        assert (caught.value.code, ann.signed_in) == (code, False)
+    ann = device()
+    ann.finish(game(2))
     await ann.login("ann", PASSWORD)
     await ann.sync()
-    assert (await ann.pull()).merged.stats.games_played == 1
+    assert (await ann.pull()).merged.stats.games_played == 2
+
+
+async def test_game_without_a_player_is_refused(device):
+    """After a logout, the game may be another player's."""
+    ann = device()
+    await ann.register("ann", PASSWORD)
+    await ann.logout()
+    with pytest.raises(ApiError) as caught:
+        ann.finish(game(1))
+    assert caught.value.code == "signed_out"
 
 
 def during_the_login(device, action):

@@ -69,7 +69,7 @@ export function commands(newStore, can = []) {
   return async (/** @type {{id: number, do: string}} */ command) => {
     const { id, do: name } = command;
     try {
-      if (!["open", "clock", "register", "login", "guest"].includes(name) && !(await solis.player())) return { id, error: { code: "signed_out" } };
+      if (!["open", "clock", "register", "login", "guest", "finish"].includes(name) && !(await solis.player())) return { id, error: { code: "signed_out" } };
       return { id, ok: (await work[name](command)) ?? {} };
     } catch (error) {
       if (!(error instanceof SolisyncError)) return { id, error: { code: "broken", message: String(error.stack) } };

@@ -63,8 +63,8 @@ class Client(Transport):
 
     async def logout(self) -> Ok:
         """End the session and forget its tokens."""
-        assert self.tokens is not None, "register or log in first"
-        done = await self._call("POST", "/api/auth/logout", Ok, body=LogoutRequest(self.tokens.refresh_token))
+        body = LogoutRequest(self._session().refresh_token)
+        done = await self._call("POST", "/api/auth/logout", Ok, body=body)
         self.tokens = None
         return done
 

@@ -68,6 +68,7 @@ class Kept(Struct, kw_only=True):
     """What a device keeps; the journals are by the id of the player."""
 
     tokens: TokenPair | None = None
+    player: str | None = None  # the id of the player, who finishes games even after the service has ended the session
     retry_key: str | None = None
     joining: str | None = None  # the refresh token of a guest whose games the player takes over
     journals: dict[str, Journal] = field(default_factory=dict)
@@ -106,6 +107,8 @@ class Device(Client):
     def _keep(self, tokens: TokenPair | None, retry_key: str | None) -> None:
         super()._keep(tokens, retry_key)
         self._kept.tokens, self._kept.retry_key = tokens, retry_key
+        if tokens is not None:
+            self._kept.player = _player_of(tokens)
         self._store.save()
 
     @property
@@ -114,15 +117,10 @@ class Device(Client):
         return self.tokens is not None
 
     @property
-    def _player(self) -> str:
-        assert self.tokens is not None, "register or log in first"
-        claims = self.tokens.access_token.split(".")[1]
-        return str(msgspec.json.decode(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])
-
-    @property
     def journal(self) -> Journal:
-        """The journal of the player."""
-        return self._kept.journals.setdefault(self._player, Journal())
+        """The journal of the player. Raises ApiError `signed_out` if there is none."""
+        player = self._kept.player or _player_of(self._session())
+        return self._kept.journals.setdefault(player, Journal())
 
     def finish(self, game: FinishedGame, replay: dict[str, Any] | None = None) -> None:
         """Store a finished game, with the replay to upload if it is won. The same game again changes nothing."""
@@ -236,9 +234,10 @@ class Device(Client):
 
     def _become(self, player: TokenPair) -> None:
         """Change from the guest to a player, who gets the games that were finished during the requests."""
-        assert self.tokens is not None
-        unsent, self._kept.joining = self._kept.journals.pop(self._player), self.tokens.refresh_token
+        guest = self._session()
+        unsent, self._kept.joining = self._kept.journals.pop(_player_of(guest)), guest.refresh_token
         super()._keep(player, None)
+        self._kept.player = _player_of(player)
         self.journal.games += unsent.games
         self.journal.wins += unsent.wins
         self._kept.tokens = player
@@ -263,8 +262,19 @@ class Device(Client):
 
     async def logout(self) -> Ok:
         """End the session; unsent games stay in the directory until the player's next login."""
-        return await self._alone(super().logout)
+        return await self._alone(self._logout)
+
+    async def _logout(self) -> Ok:
+        done = await super().logout()
+        self._kept.player = None
+        self._store.save()
+        return done
 
     async def _alone(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         result: T = await self._lock.run(lambda: Deferred.fromCoroutine(work()))
         return result
+
+
+def _player_of(tokens: TokenPair) -> str:
+    claims = tokens.access_token.split(".")[1]
+    return str(msgspec.json.decode(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"])

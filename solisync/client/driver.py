@@ -34,7 +34,7 @@ NO_ANSWER = (
 )
 COUNTERS = ("games_played", "games_won", "games_lost", "lifetime_score", "draw_one_wins", "draw_three_wins")
 SHOWN = (*COUNTERS, "best_single_score", "fastest_win_seconds")
-WITHOUT_SESSION = ("open", "clock", "register", "login", "guest")
+WITHOUT_SESSION = ("open", "clock", "register", "login", "guest", "finish")
 POLL_SECONDS = 0.2
 
 

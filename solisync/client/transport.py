@@ -34,6 +34,7 @@ class ApiError(Exception):
     """An error response: `status`, `code`, `message`, and `retry_after` in seconds, if given, a day at most.
 
     `code` is one of docs/protocol.md "Error codes", or None if the response came from a proxy instead of the service.
+    The client itself raises `signed_out` without a session.
     """
 
     def __init__(self, status: int, message: str, *, code: str | None = None, retry_after: int | None = None) -> None:
@@ -65,6 +66,12 @@ class Transport:
     def tokens(self, tokens: TokenPair | None) -> None:
         self._keep(tokens, None)
 
+    def _session(self) -> TokenPair:
+        """Return the tokens; raises ApiError `signed_out`, an error of this client, without a session."""
+        if self.tokens is None:
+            raise ApiError(401, "register or log in first", code="signed_out")
+        return self.tokens
+
     def _keep(self, tokens: TokenPair | None, retry_key: str | None) -> None:
         """Use these tokens from now on, and the key of the exchange that has begun with them."""
         self._tokens, self._retry_key = tokens, retry_key
@@ -77,9 +84,9 @@ class Transport:
 
         If the answer is lost, call this again: the service returns the pair that it has already made.
         """
-        assert self.tokens is not None, "register or log in first"
+        session = self._session()
         if self._refreshing is None or self._refreshing.ended.called:
-            self._refreshing = Shared(self._exchange(self.tokens))
+            self._refreshing = Shared(self._exchange(session))
         return await self._refreshing.outcome()
 
     async def _exchange(self, spent: TokenPair) -> TokenPair:
@@ -104,8 +111,7 @@ class Transport:
     async def _as_player(
         self, method: str, path: str, shape: type[T], body: Body | None = None, content_type: str = JSON
     ) -> T:
-        assert self.tokens is not None, "register or log in first"
-        tokens = self.tokens
+        tokens = self._session()
         try:
             return await self._call(
                 method, path, shape, body=body, content_type=content_type, token=tokens.access_token
@@ -118,7 +124,7 @@ class Transport:
         if self.tokens is tokens:  # otherwise another call has refreshed them
             await self.refresh()
         return await self._call(
-            method, path, shape, body=body, content_type=content_type, token=self.tokens.access_token
+            method, path, shape, body=body, content_type=content_type, token=self._session().access_token
         )
 
     async def _call(
