@@ -162,7 +162,7 @@ def test_games_of_seeded_players_are_won(full):
         assert literally(rules.replay(number, datetime(2026, 11, 20, tzinfo=UTC), game).decode()) is Status.VERIFIED
 
 
-async def test_two_seeds_at_the_same_time_make_all_their_players(administrate, server, reactor):
+async def test_two_seeds_at_the_same_time_make_all_their_players(administrate, server, no_win_today):
     """No number is taken twice, and each run adds replays to its own players."""
     runs = await gather(2, lambda _: administrate("seed", "--players", 40, "--replays", 40), range(2))
     assert [run.startswith("made 40 players") for run in runs] == [True, True]
