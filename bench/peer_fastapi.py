@@ -227,12 +227,12 @@ async def refresh(request: Request) -> Response:
         raise
     new = tokens.record(now, user_agent(request.headers.get("user-agent")))
     record = (new.jti, new.expires, new.access_expiry, new.user_agent)
-    values = (claims.user_id, claims.jti, now, *record, *hit, tokens.retry_digest(claims, body.retry_key))
-    wait, expiry = await pool.fetchrow(sessions.ROTATE.sql, *values)
+    values = (claims.user_id, claims.jti, now, *record, *hit, tokens.retry_digest(claims.jti, body.retry_key))
+    wait, expiry, _, _ = await pool.fetchrow(sessions.ROTATE.sql, *values)
     admit(wait)
     if expiry is None:
         raise Unauthorized
-    pair = tokens.pair(claims.user_id, new, expiry)
+    pair = tokens.pair(claims.user_id, new._replace(access_expiry=expiry))
     return answer(request, _encode(pair))
 
 

@@ -66,7 +66,7 @@ class Player:
         now = issued_at()
         self.number = number
         record = RefreshRecord(identity("token", number), refresh_expiry(now), access_expiry(now), None)
-        pair = self._tokens.pair(identity("user", number), record, access_expiry(now))
+        pair = self._tokens.pair(identity("user", number), record)
         self.access, self.refresh = pair.access_token.encode(), pair.refresh_token
 
 

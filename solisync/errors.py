@@ -26,10 +26,12 @@ _400 = Literal[
     "batch_too_large",
 ]
 _401 = Literal["unauthorized", "invalid_credentials"]
-_403 = Literal["forbidden", "guest", "suspended", "locked"]
+_403 = Literal["forbidden", "guest", "guests_off", "suspended", "locked"]
 _404 = Literal[
     "not_found",
     "user_not_found",
+    "player_not_found",
+    "guest_unknown",
     "avatar_not_found",
     "replay_not_found",
     "session_not_found",

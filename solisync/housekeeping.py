@@ -46,10 +46,10 @@ class Housekeeping:
     """Ends suspensions and deletes expired rows, once a minute.
 
     The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
-    older than; guests without a session; old analytics, history and marks of the review. Housekeeping also counts the
-    numbers of each day, once an hour. Each round calls `links_open` with the number of reset links, `guests_now` with
-    the number of guests, and `backed_up` with the time of the newest backup (seconds since 1970). A job that fails is
-    logged, and the next round repeats it.
+    older than; guests that were not used for long, and old keys; old analytics, history and marks of the review.
+    Housekeeping also counts the numbers of each day, once an hour. Each round calls `links_open` with the number of
+    reset links, `guests_now` with the number of guests, and `backed_up` with the time of the newest backup (seconds
+    since 1970). A job that fails is logged, and the next round repeats it.
     """
 
     _log = Logger()
@@ -63,6 +63,7 @@ class Housekeeping:
         now: Callable[[], datetime],
         analytics_days: int | None,
         history_days: int,
+        guest_days: int,
         limits: Sequence[Limit] = LIMITS,
         links_open: Callable[[int], None] = lambda count: None,
         guests_now: Callable[[int], None] = lambda count: None,
@@ -72,6 +73,7 @@ class Housekeeping:
         self._database = database
         self._analytics_days = analytics_days
         self._history_days = history_days
+        self._guest_days = guest_days
         self._links_open = links_open
         self._guests = guests_now
         self._backed_up = backed_up
@@ -134,6 +136,7 @@ class Housekeeping:
             "the newest backup": self._show_backup,
             "counts of replays": self._count_replays,
             "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
+            "keys of guests": self._all(lambda run: guests.prune_keys(run, most=most)),
         }
         if self._analytics_days is not None:
             old = {"days": self._analytics_days, "most": most}
@@ -165,21 +168,23 @@ class Housekeeping:
         self._links_open(await self._database.run(recovery.count_open))
 
     async def _prune_guests(self) -> None:
-        """Delete guests that have no live session, and count the others.
+        """Delete guests that were not used for long, and count the others.
 
         A round looks at one page of guests, so that it costs the same however many there are. The next round continues
         there, and begins anew after the last page.
         """
 
         async def delete(transaction: Transaction, guest: str) -> bool:
-            abandoned = await guests.lock_abandoned(transaction, guest)
-            return abandoned and await accounts.delete(transaction, guest, buckets_of(guest))
+            if not await guests.lock_abandoned(transaction, guest, self._guest_days):
+                return False
+            await guests.forget_key(transaction, guest)
+            return await accounts.delete(transaction, guest, buckets_of(guest))
 
-        page = await self._database.run(guests.page, self._after_guest, self._batch)
+        page = await self._database.run(guests.page, self._after_guest, self._guest_days, self._batch)
         self._after_guest = page.last or NIL
         deleted = [await self._database.transact(delete, guest) for guest in page.abandoned]
         if any(deleted):
-            self._log.info("guests without a session deleted: {count}", count=sum(deleted))
+            self._log.info("unused guests deleted: {count}", count=sum(deleted))
         self._guests(await self._database.run(guests.number))
 
     async def _show_backup(self) -> None:

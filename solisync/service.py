@@ -181,6 +181,7 @@ def make_service(
             publish=bus.publish,
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
+            guest_days=settings.guest_days,
             limits=(settings.auth_limit, *filter(None, [settings.guest_limit]), *LIMITS),
             links_open=metrics.reset_links.set,
             guests_now=metrics.guests.set,

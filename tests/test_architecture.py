@@ -17,7 +17,7 @@ SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 
-MODULE_LINES = 300
+MODULE_LINES = 400
 TOP_MODULES = 10
 
 # From the bottom up: a module may import from its own layer and from those below. "web.wire" is a separate layer.

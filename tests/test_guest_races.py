@@ -91,56 +91,95 @@ async def test_claim_and_join_of_one_guest_exclude_each_other(nodes, no_deadlock
             return (await player.http("POST", "/api/me/join", {"guest_refresh_token": guest.refresh})).status
 
         claimed, joined = await gather(2, act, ["claim", "join"])
-        assert (claimed, joined) in [(200, 409), (404, 200)]
+        assert (claimed, joined) in [(200, 409), (404, 200)], (claimed, joined)
         assert await counted(player) == (joined == 200)
 
 
-async def test_claim_races_with_the_deletion_by_housekeeping(nodes, open_database, reactor, no_deadlocks):
-    """A guest that has logged out claims with its last access token. The claim succeeds, or finds no guest."""
+def age(server, days, *, returned=False):
+    """Let the last use of all guests be some days ago."""
+    used = "UPDATE users SET guest_used_at = now() - make_interval(days => %s), guest_returned = %s"
+    server.sql(used, (days, returned or None))
+
+
+async def test_sign_in_races_with_the_deletion_by_housekeeping(nodes, open_database, reactor, no_deadlocks):
+    """The key of a guest that was not used for long signs in to it, or is unknown; it is never gone."""
     chance = random.Random(7)
     rounds = make_housekeeping(open_database(size=1), reactor)
     for number in range(6):
-        guest = await begun(nodes, chance)
+        key = {"guest_key": f"{number}" * 22}
+        guest = Device(nodes, chance)
+        await guest.begin(body=key)
         await guest.http("POST", "/api/auth/logout", {"refresh_token": guest.refresh})
+        age(nodes[0], 31)
 
-        async def act(kind, guest=guest, number=number):
+        async def act(kind, key=key, guest=guest):
             if kind == "prune":
                 return await rounds.prune()
-            body = {"username": f"claimed_{number}", "password": PASSWORD}
-            return (await guest.http("POST", "/api/me/claim", body)).status
+            return (await guest.http("POST", "/api/auth/guest", {**key, "create": False})).status
 
-        _, claimed = await gather(2, act, ["prune", "claim"])
-        assert claimed in (200, 404)
-        found = nodes[0].sql("SELECT count(*) FROM users WHERE username = %s", (f"claimed_{number}",))
-        assert found == [(claimed == 200,)]
+        _, status = await gather(2, act, ["prune", "sign in"])
+        assert status in (200, 404)
+        assert nodes[0].sql("SELECT count(*) FROM users") == [(status == 200,)]
+        nodes[0].sql("DELETE FROM users")
 
 
-@pytest.mark.parametrize("state", ["live", "logged out", "expired", "player"])
-async def test_housekeeping_deletes_guests_without_a_live_session(server, open_database, reactor, state):
-    """All their data goes with them. Players, and guests with a session, stay."""
+@pytest.mark.parametrize(
+    ("state", "days", "returned", "left"),
+    [
+        ("guest", 29, False, True),
+        ("guest", 31, False, False),
+        ("guest", 179, True, True),
+        ("guest", 181, True, False),
+        ("live", 400, True, True),
+        ("player", 400, False, True),
+    ],
+)
+async def test_housekeeping_deletes_guests_that_were_not_used_for_long(
+    server, open_database, reactor, state, days, returned, left
+):
+    """After 180 days, or after 30 if used on one day alone, with all their data. A session keeps its guest."""
     counts = []
     device = await begun([server], random.Random(1), "ann" if state == "player" else None)
     await device.play()
     await device.http("POST", "/api/replays", replay())
-    if state in ("logged out", "player"):
+    if state != "live":
         await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
-    elif state == "expired":
-        server.sql("UPDATE refresh_tokens SET expires_at = now()")
+    age(server, days, returned=returned)
     housekeeping = make_housekeeping(open_database(), reactor, guests_now=counts.append)
     await housekeeping.prune()
-    left = state in ("live", "player")
     assert server.sql("SELECT count(*) FROM users") == [(left,)]
     assert server.sql("SELECT count(*) FROM replays") == [(left,)]
-    assert counts[-1] == (state == "live")
+    assert counts[-1] == (left and state != "player")
+
+
+async def test_use_of_a_guest_is_dated_also_on_nodes_of_1_1_0(server):
+    """A statement of that version begins or refreshes a session, and names no column of guests."""
+    guest = await begun([server], random.Random(1))
+    used = "SELECT guest_used_at > now() - interval '1 minute', guest_returned FROM users"
+    assert server.sql(used) == [(True, None)]
+    age(server, 3)
+    server.sql("UPDATE users SET access_expiries = with_access_expiry(access_expiries, 1)")
+    assert server.sql(used) == [(True, True)]
+    server.sql("UPDATE users SET guest_used_at = now() + interval '9 days'")
+    await guest.http("POST", "/api/auth/refresh", {"refresh_token": guest.refresh})
+    assert server.sql("SELECT guest_used_at > now() + interval '8 days' FROM users") == [(True,)]
+
+
+async def test_use_of_a_guest_is_not_before_the_retention_clock(server):
+    """A clock that is a year behind for a minute makes no guest old."""
+    server.sql("UPDATE retention_clock SET at = now() + interval '365 days'")
+    await begun([server], random.Random(1))
+    assert server.sql("SELECT guest_used_at > now() + interval '364 days' FROM users") == [(True,)]
 
 
 async def test_housekeeping_goes_through_all_guests_page_by_page(server, open_database, reactor):
-    """A round looks at one page; a guest that is abandoned behind it is found after the last page."""
+    """A round looks at one page; a guest that grows old behind it is found after the last page."""
     devices = [await begun([server], random.Random(number)) for number in range(3)]
     housekeeping = make_housekeeping(open_database(), reactor, batch=1)
     await housekeeping.prune()
     for device in devices:
         await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
+    age(server, 31)
     for left in (2, 1, 1, 0):  # the third of these rounds finds the end
         await housekeeping.prune()
         assert server.sql("SELECT count(*) FROM users") == [(left,)]
@@ -219,11 +258,30 @@ async def test_join_can_be_repeated_when_the_client_has_hung_up(server, reactor)
 
 
 async def test_claim_holds_when_the_client_has_hung_up(server, reactor):
-    """A repeated claim returns that the account is a player, and the player logs in."""
+    """A repeated claim succeeds, and the player logs in."""
     guest = await begun([server], random.Random(4))
     name = (await guest.http("GET", "/api/me")).json["username"]
     body = {"username": "ann", "password": PASSWORD}
     await HangUp(server, reactor).send("/api/me/claim", body, bearer=guest.access, locked=name)
-    answer = await guest.http("POST", "/api/me/claim", body)
-    assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
+    assert (await guest.http("POST", "/api/me/claim", body)).status == 200
     await server.client().login("ann", PASSWORD)
+
+
+async def test_key_of_a_guest_that_was_deleted_by_age_is_unknown(server, open_database, reactor):
+    """The same device may create a guest with it again."""
+    guest, key = Device([server], random.Random(1)), {"guest_key": "k" * 22}
+    await guest.begin(body=key)
+    await guest.http("POST", "/api/auth/logout", {"refresh_token": guest.refresh})
+    age(server, 31)
+    await make_housekeeping(open_database(), reactor).prune()
+    assert (await guest.http("POST", "/api/auth/guest", {**key, "create": False})).status == 404
+    assert (await guest.http("POST", "/api/auth/guest", key)).json["created"] is True
+
+
+async def test_housekeeping_forgets_keys_that_are_gone_for_180_days(server, open_database, reactor):
+    """Until then they answer that their guest is gone."""
+    for days in (179, 181):
+        gone = "INSERT INTO guest_keys (digest, gone_at) VALUES (sha256(%s), now() - make_interval(days => %s))"
+        server.sql(gone, (str(days).encode(), days))
+    await make_housekeeping(open_database(), reactor).prune()
+    assert server.sql("SELECT gone_at > now() - interval '180 days' FROM guest_keys") == [(True,)]

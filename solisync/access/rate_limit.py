@@ -40,6 +40,7 @@ class Limit:
 
 AUTH = Limit("auth", most=10, seconds=60)  # the default of SOLISYNC_AUTH_LIMIT
 GUEST = Limit("guest", most=60, seconds=3600)  # the default of SOLISYNC_GUEST_LIMIT
+RETURNED = Limit("returned", most=10, seconds=60)  # requests of an address that count no longer
 ANALYTICS = Limit("analytics", most=5, seconds=60)
 PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
@@ -71,6 +72,11 @@ class RateLimiter:
         """Count a request of `client`, or raise TooMany without counting it."""
         self.check(limit, client)
         self.settle(limit, client, await self._database.run(rate_limits.hit, limit.hit(client)))
+
+    async def give_back(self, limit: Limit, client: str) -> None:
+        """Count one request of `client` less, unless RETURNED is used up."""
+        if await self._database.run(rate_limits.hit, RETURNED.hit(client)) is None:
+            await self._database.run(rate_limits.give_back, limit.bucket(client))
 
     def check(self, limit: Limit, client: str) -> None:
         """Raise TooMany if this process remembers that `client` must wait."""

@@ -18,9 +18,10 @@ from uuid import UUID, uuid4
 import jwt
 import msgspec
 from jwt.algorithms import HMACAlgorithm
+from msgspec import structs
 
 from ..errors import Unauthorized
-from ..rules.accounts import TokenPair
+from ..rules.accounts import Identity, TokenPair
 from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
 from ..rules.shapes import is_id
 
@@ -77,21 +78,26 @@ class Tokens:
         # docs/performance.md. That a token is valid is never remembered: it depends on the time.
         self._read_access = lru_cache(REMEMBERED)(self._verify_access)
 
-    def record(self, now: datetime, user_agent: str | None) -> RefreshRecord:
+    def record(self, now: datetime, user_agent: str | None, retry_digest: bytes | None = None) -> RefreshRecord:
         """Return the record to store before issuing a pair of tokens to a client with this `user_agent`."""
-        return RefreshRecord(self._new_id(), refresh_expiry(now), access_expiry(now), user_agent)
+        return RefreshRecord(self._new_id(), refresh_expiry(now), access_expiry(now), user_agent, retry_digest)
 
     @staticmethod
-    def retry_digest(claims: RefreshClaims, retry_key: str | None) -> bytes | None:
-        """Return the stored form of a refresh's retry key, or None if there is no key."""
-        return None if retry_key is None else sha256(f"{claims.jti} {retry_key}".encode()).digest()
+    def retry_digest(about: str, retry_key: str | None) -> bytes | None:
+        """Return the stored form of the retry key of a request about this, or None if there is no key."""
+        return None if retry_key is None else sha256(f"{about} {retry_key}".encode()).digest()
 
-    def pair(self, user_id: str, record: RefreshRecord, expiry: int) -> TokenPair:
-        """Return the tokens of a stored record; `expiry` is the access token's `exp`, which storing it returned."""
+    def pair(self, user_id: str, record: RefreshRecord) -> TokenPair:
+        """Return the tokens of a record, whose `access_expiry` is the one that storing it chose."""
         return TokenPair(
-            self._sign({"sub": user_id, "exp": expiry, "kind": "access"}),
+            self._sign({"sub": user_id, "exp": record.access_expiry, "kind": "access"}),
             self._sign({"sub": user_id, "exp": _seconds(record.expires), "kind": "refresh", "jti": record.jti}),
         )
+
+    def signed_in(self, player: Identity, record: RefreshRecord) -> TokenPair:
+        """Like `pair`, with the player if the request may be repeated."""
+        pair = self.pair(player.id, record)
+        return pair if record.retry_digest is None else structs.replace(pair, player=player)
 
     def read_access(self, token: str, now: datetime) -> AccessClaims:
         """Return the claims of a valid access token; raise Unauthorized for any other text."""

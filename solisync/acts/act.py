@@ -35,7 +35,7 @@ class Done:
 
 
 NOTHING = Done(changed=False)
-NOT_FOUND: dict[TargetKind, Code] = {"player": "user_not_found", "replay": "replay_not_found"}
+NOT_FOUND: dict[TargetKind, Code] = {"player": "player_not_found", "replay": "replay_not_found"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge, DealtCards
 from ..rules.events import StreamEvent
-from ..rules.guests import GuestRequest, JoinRequest
+from ..rules.guests import ClaimRequest, GuestKeyChange, GuestPair, GuestRequest, JoinRequest
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
 from ..rules.replay_lists import RECENT_DEFAULT, Listed, OwnReplays, PlayerReplays, Recent, RecentReplays
@@ -40,21 +40,25 @@ class Client(Transport):
     Methods raise ApiError for an error response, and treq's exceptions without a response.
     """
 
-    async def register(self, username: str, password: str) -> TokenPair:
-        """Create an account, whose player the client is from then on."""
-        return await self._begin("/api/auth/register", AuthRequest(username, password))
+    async def register(self, username: str, password: str, retry_key: str | None = None) -> TokenPair:
+        """Create an account, whose player the client is from then on; with the same key, it may be repeated."""
+        return await self._begin("/api/auth/register", AuthRequest(username, password, retry_key=retry_key), TokenPair)
 
-    async def login(self, username: str, password: str) -> TokenPair:
-        """Log in; the client is this player's from then on."""
-        return await self._begin("/api/auth/login", AuthRequest(username, password))
+    async def login(self, username: str, password: str, retry_key: str | None = None) -> TokenPair:
+        """Log in; the client is this player's from then on. With the same key, it may be repeated."""
+        return await self._begin("/api/auth/login", AuthRequest(username, password, retry_key=retry_key), TokenPair)
 
-    async def guest(self) -> TokenPair:
-        """Create a guest, an account without a password; the client is this guest's from then on."""
-        return await self._begin("/api/auth/guest", GuestRequest())
+    async def guest(self, guest_key: str | None = None, *, create: bool = True) -> GuestPair:
+        """Create a guest, or sign in to the guest with this key; the client is this guest's from then on."""
+        return await self._begin("/api/auth/guest", GuestRequest(guest_key, create), GuestPair)
 
-    async def claim(self, username: str, password: str) -> Me:
-        """Give the guest a username and a password, which makes the guest a player."""
-        return await self._as_player("POST", "/api/me/claim", Me, body=AuthRequest(username, password))
+    async def change_guest_key(self, guest_key: str, former_key: str | None = None) -> Ok:
+        """Give the guest a key, or replace the former one, which ends the guest's other sessions."""
+        return await self._as_player("PUT", "/api/me/guest-key", Ok, body=GuestKeyChange(guest_key, former_key))
+
+    async def claim(self, username: str, password: str, *, list_replays: bool = False) -> Me:
+        """Give the guest a username and a password, which makes the guest a player; may be repeated."""
+        return await self._as_player("POST", "/api/me/claim", Me, body=ClaimRequest(username, password, list_replays))
 
     async def join(self, guest_refresh_token: str) -> SyncAnswer:
         """Take over the games of a guest, which is deleted; return the merged progress."""
@@ -107,11 +111,11 @@ class Client(Transport):
 
     async def recover(self, username: str, code: str, new: str) -> TokenPair:
         """Set a new password with a recovery code; the client is this player's from then on."""
-        return await self._begin("/api/auth/recover", Recovery(username, code, new))
+        return await self._begin("/api/auth/recover", Recovery(username, code, new), TokenPair)
 
     async def reset(self, token: str, new: str) -> TokenPair:
         """Set a new password with the token of a reset link; the client is this player's from then on."""
-        return await self._begin("/api/auth/reset", Reset(token, new))
+        return await self._begin("/api/auth/reset", Reset(token, new), TokenPair)
 
     async def upload_avatar(self, image: bytes, media_type: str) -> Me:
         """Replace the player's avatar with this image."""

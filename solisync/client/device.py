@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct, field
 from twisted.internet.defer import Deferred, DeferredLock
 
-from ..rules.accounts import AuthRequest, Me, TokenPair
+from ..rules.accounts import AuthRequest, TokenPair
 from ..rules.shapes import Ok
 from ..rules.sync import Payload, SyncAnswer
 from . import Client
 from .journal import AddGame, FinishedGame, Journal, WonReplay, add_game, next_push, progress_with
-from .transport import ApiError
+from .transport import ApiError, P
 
 Shape = TypeVar("Shape", bound=Struct)
 T = TypeVar("T")
@@ -203,17 +203,8 @@ class Device(Client):
                 self._keep(None, None)  # the session is over; the games stay
             raise
 
-    async def _begin(self, path: str, body: Struct) -> TokenPair:
-        return await self._alone(lambda: super(Device, self)._begin(path, body))
-
-    async def claim(self, username: str, password: str) -> Me:
-        """Give the guest a username and a password. After a lost answer, the same again succeeds."""
-        try:
-            return await super().claim(username, password)
-        except ApiError as error:
-            if error.code != "not_a_guest" or (me := await self.me()).username != username.strip():
-                raise
-            return me
+    async def _begin(self, path: str, body: Struct, shape: type[P]) -> P:
+        return await self._alone(lambda: super(Device, self)._begin(path, body, shape))
 
     async def join_as(self, username: str, password: str) -> None:
         """Log in as a player, who takes over the guest's games. After an error, call this again."""

@@ -22,6 +22,7 @@ from ..rules.shapes import ErrorBody
 from ..rules.surrogates import decode
 
 T = TypeVar("T")
+P = TypeVar("P", bound=TokenPair)
 Body = msgspec.Struct | msgspec.Raw | bytes
 
 JSON = "application/json"
@@ -103,8 +104,8 @@ class Transport:
             self.tokens = pair
         return pair
 
-    async def _begin(self, path: str, body: msgspec.Struct) -> TokenPair:
-        pair = await self._call("POST", path, TokenPair, body=body)
+    async def _begin(self, path: str, body: msgspec.Struct, shape: type[P]) -> P:
+        pair = await self._call("POST", path, shape, body=body)
         self.tokens = pair
         return pair
 

@@ -91,7 +91,7 @@ class Task:
 
 def no_such_player(text: str) -> NotFound:
     """Return the error for a username or id that no player has."""
-    return NotFound("user_not_found", f"user '{text}' not found")
+    return NotFound("player_not_found", f"user '{text}' not found")
 
 
 async def player(statements: Statements, text: str) -> Player:

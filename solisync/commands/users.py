@@ -198,7 +198,7 @@ async def suspend(task: Task) -> None:
                 state = f"'{found.username}' is suspended {ends}"
                 task.output.say(state, id=found.id, username=found.username, until=until, changed=done.changed)
     if missing:
-        raise NotFound("user_not_found", f"no such user: {', '.join(missing)}")
+        raise NotFound("player_not_found", f"no such user: {', '.join(missing)}")
 
 
 async def unsuspend(task: Task) -> None:

@@ -49,7 +49,7 @@ async def facts(statements: Statements, user_id: str, site_url: str | None) -> P
     """The facts of a player; raises NotFound."""
     found = await accounts.facts(statements, user_id)
     if found is None:
-        raise NotFound("user_not_found")
+        raise NotFound("player_not_found")
     page = found.facts.page and on_site(site_url, found.facts.page)
     if found.payload is None:
         return structs.replace(found.facts, page=page)

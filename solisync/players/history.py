@@ -21,7 +21,7 @@ QUEUE = 10_000  # distinct events that wait to be stored
 BATCH = 1_000
 
 # A session's row has its last refresh, and the record of acts has the operators' acts.
-_ELSEWHERE: frozenset[Event] = frozenset({"refresh", "refresh repeated", "act"})
+_ELSEWHERE: frozenset[Event] = frozenset({"refresh", "refresh repeated", "login repeated", "act"})
 
 # The only events that are stored without a player: no other kind would be useful.
 _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})

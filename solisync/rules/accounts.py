@@ -1,7 +1,7 @@
 """Accounts: message shapes, and the rules for usernames and passwords (docs/protocol.md "Sessions", "The player")."""
 
 import re
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -17,28 +17,25 @@ _RETRY_KEY = re.compile("^[A-Za-z0-9_-]{16,64}$")
 _USERNAME = re.compile(r"[A-Za-z0-9_]*")
 
 
-class AuthRequest(Struct, frozen=True):
-    """A player's credentials. The username is trimmed, and the password is not."""
-
-    username: Annotated[
-        str,
-        Meta(
-            description="3-32 ASCII letters, digits and underscores, after trimming",
-            examples=["ann"],
-            # for the OpenAPI document alone: `check_username` checks it, with error texts for players
-            extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},
-        ),
-    ]
-    password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", examples=["correct horse"])]
+Username = Annotated[
+    str,
+    Meta(
+        description="3-32 ASCII letters, digits and underscores, after trimming",
+        examples=["ann"],
+        # for the OpenAPI document alone: `check_username` checks it, with error texts for players
+        extra_json_schema={"pattern": r"^\s*[A-Za-z0-9_]{3,32}\s*$"},
+    ),
+]
+Password = Annotated[str, Meta(description="8 to 1024 bytes of UTF-8", examples=["correct horse"])]
 
 
 class Repeatable(Struct, frozen=True, kw_only=True):
-    """A refresh that may be repeated with the same key if its answer is lost."""
+    """A request that may be repeated with the same key if its answer is lost."""
 
     retry_key: Annotated[
         str | None,
         Meta(
-            description="16-64 letters, digits, _ and -, made at random for one refresh",
+            description="16-64 letters, digits, _ and -, made at random for one request and its repetitions",
             extra_json_schema={"pattern": _RETRY_KEY.pattern},
         ),
     ] = None
@@ -46,6 +43,13 @@ class Repeatable(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.retry_key is not None and not _RETRY_KEY.fullmatch(self.retry_key):
             raise ValueError("`retry_key` must be 16-64 letters, digits, _ and -")
+
+
+class AuthRequest(Repeatable, frozen=True):
+    """A player's credentials. The username is trimmed, and the password is not."""
+
+    username: Username
+    password: Password
 
 
 class RefreshRequest(Repeatable, frozen=True):
@@ -60,11 +64,30 @@ class LogoutRequest(Struct, frozen=True):
     refresh_token: str
 
 
+class Identity(Struct, frozen=True):
+    """Whose session it is."""
+
+    id: Id
+    username: str
+    guest: bool
+
+
+PlayerOfKey = Annotated[Identity | UnsetType, Meta(description="only in the answer to a request with a key")]
+
+
 class TokenPair(Struct, frozen=True):
     """The tokens of a session: replace both whenever a new pair arrives."""
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
     refresh_token: Annotated[str, Meta(description=f"JWT, valid for {REFRESH_LIFETIME.days} days, accepted once")]
+    player: PlayerOfKey = UNSET
+
+
+class SignedIn(NamedTuple):
+    """The tokens of a session; `repeated`: an equal request has begun it before."""
+
+    pair: TokenPair
+    repeated: bool
 
 
 class Me(Struct, frozen=True):

@@ -13,9 +13,9 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
-from .accounts import AuthRequest, Repeatable
+from .accounts import AuthRequest, PlayerOfKey, Repeatable
 
 COOKIE = "solisync"  # it holds the refresh token
 LOOPBACK_NAMES = frozenset({"localhost", "solisync.localhost"})
@@ -40,6 +40,7 @@ class BrowserSession(Struct, frozen=True):
 
     access_token: Annotated[str, Meta(description="JWT, valid for 24 hours")]
     username: str
+    player: PlayerOfKey = UNSET
 
 
 @dataclass(frozen=True, slots=True)

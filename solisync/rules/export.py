@@ -41,6 +41,7 @@ class ExportedAccount(Struct, frozen=True):
     progress_revision: Annotated[int | None, Meta(description="the number of times that progress was stored")]
     progress_counted: Annotated[RawCounts | None, Meta(description="totals that are counted, not compared")]
     guest: bool
+    guest_name: Annotated[str | None, Meta(description="the username that the player had as a guest")]
     joined_guests: Annotated[list[Id], Meta(description="guests whose games the player took over within 30 days")]
 
 

@@ -2,9 +2,8 @@
 
 import unicodedata
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -35,18 +34,19 @@ class PasswordChange(Struct, frozen=True):
     new_password: Annotated[str, Meta(description="8 to 1024 bytes of UTF-8")]
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshRecord:
+class RefreshRecord(NamedTuple):
     """The stored record of a new pair of tokens: the row of its refresh token.
 
     `access_expiry` is the `exp` wanted for the access token, in seconds since 1970. Storing the record may choose an
-    earlier one, because no two access tokens of a player have the same `exp`.
+    earlier one, because no two access tokens of a player have the same `exp`. `retry_digest` identifies the request,
+    if it may be repeated.
     """
 
     jti: str
     expires: datetime
     access_expiry: int
     user_agent: str | None
+    retry_digest: bytes | None = None
 
 
 def user_agent(header: str | None) -> str | None:

@@ -91,6 +91,7 @@ class ServingSettings(Settings):
     cors_origins: frozenset[str]
     auth_limit: Limit
     guest_limit: Limit | None
+    guest_days: int
     pages: bool
     site_name: str
     site_links: tuple[tuple[str, str], ...]

@@ -96,6 +96,13 @@ TABLE = (
         help="the rate limit of one address for new guests (accounts without a password); 0 for no new guests",
     ),
     Setting(
+        variable="SOLISYNC_GUEST_DAYS",
+        read=values.whole(30, 3_650),
+        show=str,
+        default="180",
+        help="the number of days after which an unused guest is deleted; one that was used on one day alone, after 30",
+    ),
+    Setting(
         variable="SOLISYNC_PAGES",
         switch="no-pages",
         flag="off",

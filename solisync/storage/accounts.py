@@ -52,22 +52,28 @@ AVATAR_URL = "'/avatars/' || users.id || '.' || avatar_extension"  # NULL withou
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
 
-# One statement, so that a new player and the first refresh token appear together or not at all.
-REGISTER = Statement(
-    "register",
+
+def registering(guest: str, more: str = "") -> str:
+    """SQL that creates an account and its first session, together or not at all.
+
+    `guest` is SQL for the column of this name, and `more` is a further CTE.
     """
+    return f"""
     WITH player AS (
         INSERT INTO users (id, username, password_hash, created_at, access_expiries, guest)
-        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz, ARRAY[$7::bigint], $9::boolean)
+        VALUES ($1::uuid, $2::text, $3::text, $4::timestamptz, ARRAY[$7::bigint], {guest})
         ON CONFLICT (username) DO NOTHING
         RETURNING id
-    )
-    INSERT INTO refresh_tokens (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
-    SELECT $5::uuid, id, $6::timestamptz, gen_random_uuid(), now, now, $8::text, $7::bigint
+    ) {more}
+    INSERT INTO refresh_tokens
+        (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry, retry_digest)
+    SELECT $5::uuid, id, $6::timestamptz, gen_random_uuid(), now, now, $8::text, $7::bigint, $9::bytea
     FROM player, clock_timestamp() AS now
     RETURNING true
-    """,
-)
+    """  # noqa: S608
+
+
+REGISTER = Statement("register", registering("NULL"))
 
 _CREDENTIALS = "id AS user_id, password_hash, coalesce(password_cut, false) AS password_cut"
 
@@ -116,6 +122,11 @@ RENAME_EVENTS = Statement(
 )
 
 
+@found("SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
+async def lock(user_id: str) -> bool:
+    """Lock the row of a player; False if the player no longer exists."""
+
+
 @one("SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)
 async def is_taken(username: str) -> bool:
     """Return whether a player of this name exists."""
@@ -129,11 +140,9 @@ async def register(
     password_hash: str,
     now: datetime,
     record: RefreshRecord,
-    guest: bool = False,
 ) -> bool:
-    """Create a player or a guest, with a first session; False if the name is taken."""
-    session = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *session, guest or None))
+    """Create a player, with a first session; False if the name is taken."""
+    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *record))
 
 
 @maybe("SELECT username, avatar_extension, guest FROM users WHERE id = $1::uuid", row=Profile)
@@ -165,14 +174,18 @@ async def change_password(statements: Statements, user_id: str, *, verified_hash
 
 # Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID. If
 # that UUID is the id of a player, it means that player. So no player can reach another's events by choosing a name.
+# Events may also have the name that the player had as a guest, unless it is another player's now, and the ids of joined
+# guests.
 @found("""
     WITH player AS (
         DELETE FROM users WHERE id = $1::uuid
-        RETURNING id::text, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS alias
+        RETURNING id::text, username, CASE WHEN username ~ '^[0-9A-Fa-f]{32}$' THEN username::uuid END AS alias,
+            guest_name || ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = $1::uuid) AS former_names
     ), names AS (
         DELETE FROM analytics_names USING player
         WHERE name IN (player.id, username)
            OR name = alias::text AND NOT EXISTS (SELECT FROM users WHERE id = alias)
+           OR name = ANY (former_names) AND NOT EXISTS (SELECT FROM users WHERE users.username = name)
     ), sessions AS (  -- before what was known of them, as in every other statement that ends sessions
         DELETE FROM refresh_tokens USING player WHERE user_id = $1::uuid RETURNING true
     ), states AS (

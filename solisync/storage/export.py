@@ -145,7 +145,7 @@ class Page(NamedTuple, Generic[T]):
     f"""
     SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
-        guest IS TRUE AS guest,
+        guest IS TRUE AS guest, guest_name,
         ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id ORDER BY joined_at) AS joined_guests,
         display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
@@ -182,6 +182,9 @@ class Page(NamedTuple, Generic[T]):
         ) AS alias
         WHERE name IN (users.id::text, username)
            OR name = alias.id::text AND NOT EXISTS (SELECT FROM users AS other WHERE other.id = alias.id)
+           OR name = ANY (
+                guest_name || ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id)
+              ) AND NOT EXISTS (SELECT FROM users AS other WHERE other.username = name)
     ) AS named
     WHERE users.id = $1::uuid
     """,  # noqa: S608

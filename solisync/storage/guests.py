@@ -1,11 +1,15 @@
 """Guests, and players who take over the games of a guest: docs/protocol.md "Guests"."""
 
+from datetime import datetime
 from typing import NamedTuple
 
-from ..postgres.declared import count, found, maybe, one
+from ..postgres.declared import count, execute, found, maybe, one
 from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Transaction
-from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents
+from ..postgres.transaction import Statements, Transaction
+from ..rules.sessions import RefreshRecord
+from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents, registering
+
+SHORT_DAYS = 30  # until a guest is deleted that was used on one day alone
 
 
 class Pair(NamedTuple):
@@ -32,21 +36,41 @@ PAIR = Query(
     row=Pair,
 )
 
+# A key that has become another guest's since it was looked up fails the statement.
+REGISTER = Statement(
+    "register_guest",
+    registering(
+        "true",
+        """, key AS (
+            INSERT INTO guest_keys (digest, user_id) SELECT $10::bytea, id FROM player WHERE $10::bytea IS NOT NULL
+        )""",
+    ),
+)
+
 # The replays of a guest are unlisted. So their only evidence is on the board 'own', and the player's boards don't
 # change. A running check loses its claim, and is repeated for the player.
 MOVE = Statement(
     "move_replays_of_guest",
     """
     WITH moved AS (
-        UPDATE replays SET user_id = $1::uuid WHERE user_id = $2::uuid RETURNING size
+        UPDATE replays SET user_id = $1::uuid WHERE user_id = $2::uuid RETURNING id, size
+    ), notes AS (
+        UPDATE admin_notes SET user_id = $1::uuid FROM moved WHERE user_id = $2::uuid AND replay_id = moved.id
+    ), marks AS (
+        UPDATE review_seen SET user_id = $1::uuid WHERE user_id = $2::uuid AND kind = 'replays'
     ), checks AS (
         UPDATE replay_checks SET user_id = $1::uuid, claimed_until = NULL WHERE user_id = $2::uuid
     ), evidence AS (
         UPDATE board_evidence SET user_id = $1::uuid WHERE user_id = $2::uuid AND board = 'own'
     ), charged AS (
-        UPDATE replay_usage SET replays = replays + (SELECT count(*) FROM moved),
-            used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
-        WHERE user_id = $1::uuid
+        INSERT INTO replay_usage AS usage (user_id, replays, used_bytes)
+        SELECT $1::uuid, count(*), coalesce(sum(replay_charge(size)), 0) FROM (
+            SELECT size FROM moved UNION ALL
+            SELECT size FROM replays
+            WHERE user_id = $1::uuid AND NOT EXISTS (SELECT FROM replay_usage WHERE user_id = $1::uuid)
+        ) AS counted
+        ON CONFLICT (user_id) DO UPDATE
+            SET replays = usage.replays + excluded.replays, used_bytes = usage.used_bytes + excluded.used_bytes
     )
     INSERT INTO joined_guests (guest_id, user_id) VALUES ($2::uuid, $1::uuid)
     """,
@@ -58,6 +82,63 @@ REMEMBER = Statement("remember_joined", "SELECT remember_answer($1::uuid, $2::bi
 @maybe("SELECT guest IS TRUE FROM users WHERE id = $1::uuid", row=bool)
 async def is_guest(user_id: str) -> bool | None:
     """Return whether an account is a guest; None if the account no longer exists."""
+
+
+async def register(
+    statements: Statements,
+    *,
+    user_id: str,
+    username: str,
+    password_hash: str,
+    now: datetime,
+    record: RefreshRecord,
+    key: bytes | None,
+) -> bool:
+    """Create a guest with a first session, and with the key of this digest; False if the name is taken.
+
+    Raises DatabaseError if a guest has or had the key.
+    """
+    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *record, key))
+
+
+class Holder(NamedTuple):
+    """The guest that a key signs in, with its name; None if the key is gone."""
+
+    id: str | None
+    username: str | None
+
+
+@maybe(
+    "SELECT users.id, username FROM guest_keys LEFT JOIN users ON users.id = user_id WHERE digest = $1::bytea",
+    row=Holder,
+)
+async def holder(key: bytes) -> Holder | None:
+    """The guest with the key of this digest; None if no guest has had it."""
+
+
+@maybe("SELECT digest FROM guest_keys WHERE user_id = $1::uuid", row=bytes)
+async def key_of(user_id: str) -> bytes | None:
+    """The digest of a guest's key; None without a key."""
+
+
+@execute("UPDATE guest_keys SET user_id = NULL WHERE user_id = $1::uuid")
+async def retire_key(user_id: str) -> None:
+    """Take the key from a guest; it never works again."""
+
+
+@found("INSERT INTO guest_keys (digest, user_id) VALUES ($2::bytea, $1::uuid) ON CONFLICT DO NOTHING RETURNING true")
+async def set_key(user_id: str, key: bytes) -> bool:
+    """Give a guest without a key the key of this digest; False if a guest has or had it."""
+
+
+@execute("DELETE FROM guest_keys WHERE user_id = $1::uuid")
+async def forget_key(user_id: str) -> None:
+    """Delete the key of a guest, as if no guest had ever had it."""
+
+
+@execute("UPDATE replays SET unlisted = NULL WHERE user_id = $1::uuid AND unlisted AND held IS NULL")
+async def list_replays(user_id: str) -> None:
+    """List all replays of a former guest, except held ones. Needs the lock of the player's row."""
 
 
 @maybe(
@@ -101,34 +182,51 @@ async def move(transaction: Transaction, player: str, guest: str) -> None:
 
 
 class GuestPage(NamedTuple):
-    """A page of guests in the order of their ids: the last of them, and those without a live session."""
+    """A page of guests in the order of their ids: the last of them, and those to delete."""
 
     last: str | None
     abandoned: list[str]
 
 
+# By the retention clock, and never while a session lives. That a session is absent says nothing: an operator may have
+# ended all of them, or a restored backup may lack them. Under the lock, the row's own time shows a sign-in that has
+# just committed.
+_ABANDONED = f"""
+    guest AND guest_used_at < (SELECT now FROM retention) - make_interval(
+        days => CASE WHEN guest_returned THEN $2::int ELSE least($2::int, {SHORT_DAYS}) END
+    )
+    AND NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp())
+"""  # noqa: S608
+
+
 @one(
-    """
-    WITH page AS MATERIALIZED (SELECT id FROM users WHERE guest AND id > $1::uuid ORDER BY id LIMIT $2::int)
-    SELECT (SELECT id::text FROM page ORDER BY id DESC LIMIT 1) AS last, ARRAY(
-        SELECT id::text FROM page
-        WHERE NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = page.id AND expires_at > clock_timestamp())
-    ) AS abandoned
-    """,
+    f"""
+    WITH page AS MATERIALIZED (SELECT id FROM users WHERE guest AND id > $1::uuid ORDER BY id LIMIT $3::int)
+    SELECT (SELECT id::text FROM page ORDER BY id DESC LIMIT 1) AS last,
+        ARRAY(SELECT id::text FROM users WHERE id IN (SELECT id FROM page) AND {_ABANDONED}) AS abandoned
+    """,  # noqa: S608
     row=GuestPage,
 )
-async def page(after: str, most: int) -> GuestPage:
-    """Up to `most` guests after the id `after`."""
+async def page(after: str, days: int, most: int) -> GuestPage:
+    """Up to `most` guests after the id `after`, of which those are to delete that `lock_abandoned` locks."""
 
 
-@found("""
-    SELECT true FROM users
-    WHERE id = $1::uuid AND guest
-        AND NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp())
-    FOR UPDATE
+@found(f"SELECT true FROM users WHERE id = $1::uuid AND {_ABANDONED} FOR UPDATE OF users")  # noqa: S608
+async def lock_abandoned(user_id: str, days: int) -> bool:
+    """Lock the row of a guest that nobody has used for `days`, or for SHORT_DAYS if it was used on one day alone.
+
+    False for any other account.
+    """
+
+
+@count("""
+    DELETE FROM guest_keys WHERE digest = ANY (ARRAY(
+        SELECT digest FROM guest_keys WHERE gone_at < (SELECT now FROM retention) - interval '180 days'
+        ORDER BY gone_at LIMIT $1::int FOR UPDATE SKIP LOCKED
+    )) RETURNING true
     """)
-async def lock_abandoned(user_id: str) -> bool:
-    """Lock the row of a guest without a live session; False for any other account."""
+async def prune_keys(*, most: int) -> int:
+    """Forget up to `most` keys that have been gone for 180 days; return their number."""
 
 
 @count("""

@@ -8,6 +8,7 @@ this under the row's lock and on the database's clock, so all nodes agree.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..postgres.declared import execute
 from ..postgres.statement import Statement
 from ..postgres.transaction import Statements
 
@@ -40,9 +41,9 @@ PRUNE = Statement(
     """
     DELETE FROM rate_limits WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM rate_limits
-        WHERE hits[cardinality(hits)] < clock_timestamp() - make_interval(
+        WHERE (hits[cardinality(hits)] < clock_timestamp() - make_interval(
             secs => coalesce(($2::int[])[array_position($1::text[], split_part(bucket, ':', 1))], $3::int)
-        )
+        )) IS NOT FALSE
         LIMIT $4::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
     """,
@@ -62,6 +63,11 @@ async def hit(statements: Statements, request: Hit) -> float | None:
     (row,) = await statements.run(HIT, *request)
     wait: float | None = row[0]
     return wait
+
+
+@execute("UPDATE rate_limits SET hits = hits[:cardinality(hits) - 1] WHERE bucket = $1::text")
+async def give_back(bucket: str) -> None:
+    """Count one request less."""
 
 
 async def prune(statements: Statements, *, windows: Mapping[str, int], most: int) -> int:

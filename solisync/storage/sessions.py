@@ -8,8 +8,9 @@ player.
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
-from ..postgres.declared import count, found, maybe
+from ..postgres.declared import count, execute, found, maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
@@ -28,36 +29,69 @@ class Begun:
     ended: bool
 
 
+def _beginning(name: str, condition: str) -> Query[Begun]:
+    """The statement that begins a session of the player $1, if this condition on $2 holds.
+
+    It runs after LOCK, in the same round trip, and so sees all sessions that began before.
+    """
+    return Query(
+        name,
+        f"""
+        WITH player AS (
+            UPDATE users SET access_expiries = with_access_expiry(access_expiries, $5::bigint)
+            WHERE id = $1::uuid AND {condition}
+                AND NOT EXISTS (SELECT FROM suspensions WHERE user_id = $1::uuid)
+            RETURNING id, access_expiries[1] AS access_expiry
+        ), surplus AS (
+            DELETE FROM refresh_tokens WHERE jti IN (
+                SELECT jti FROM refresh_tokens JOIN player ON player.id = user_id
+                WHERE expires_at > clock_timestamp()
+                ORDER BY coalesce(used_at, expires_at - interval '30 days') DESC, jti OFFSET {MOST - 1}
+            )
+            RETURNING session_id
+        ), forgotten AS (
+            DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM surplus)
+        )
+        INSERT INTO refresh_tokens
+            (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry, retry_digest)
+        SELECT $3::uuid, id, $4::timestamptz, gen_random_uuid(), now, now, $6::text, access_expiry, $7::bytea
+        FROM player, clock_timestamp() AS now
+        RETURNING access_expiry, EXISTS (SELECT FROM surplus) AS ended
+        """,  # noqa: S608
+        row=Begun,
+    )
+
+
 # The row must still hold the hash that was verified, because a reset may have committed while bcrypt ran. The statement
 # compares a digest, because its text contains its parameters, and the server may log or show that text.
-#
-# The statement runs after LOCK, in the same round trip, and so sees all sessions that began before.
-BEGIN_SESSION = Query(
-    "begin_session",
-    f"""
-    WITH player AS (
-        UPDATE users SET access_expiries = with_access_expiry(access_expiries, $3::bigint)
-        WHERE id = $1::uuid AND encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text
-            AND NOT EXISTS (SELECT FROM suspensions WHERE user_id = $1::uuid)
-        RETURNING id, access_expiries[1] AS access_expiry
-    ), surplus AS (
-        DELETE FROM refresh_tokens WHERE jti IN (
-            SELECT jti FROM refresh_tokens JOIN player ON player.id = user_id
-            WHERE expires_at > clock_timestamp()
-            ORDER BY coalesce(used_at, expires_at - interval '30 days') DESC, jti OFFSET {MOST - 1}
-        )
-        RETURNING session_id
-    ), forgotten AS (
-        DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM surplus)
-    )
-    INSERT INTO refresh_tokens
-        (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry)
-    SELECT $4::uuid, id, $5::timestamptz, gen_random_uuid(), now, now, $6::text, access_expiry
-    FROM player, clock_timestamp() AS now
-    RETURNING access_expiry, EXISTS (SELECT FROM surplus) AS ended
-    """,  # noqa: S608
-    row=Begun,
+BEGIN_SESSION = _beginning("begin_session", "encode(sha256(convert_to(password_hash, 'UTF8')), 'hex') = $2::text")
+# The key must still be this guest's, because a claim may have committed since it was found.
+BEGIN_SESSION_OF_GUEST = _beginning(
+    "begin_session_of_guest", "EXISTS (SELECT FROM guest_keys WHERE digest = $2::bytea AND user_id = users.id)"
 )
+
+# A session that a refresh has continued can no longer be begun again: its row names the spent token.
+BEGUN = Query(
+    "session_begun",
+    """
+    SELECT jti::text, expires_at AS expires, access_expiry, user_agent, $2::bytea AS retry_digest FROM refresh_tokens
+    WHERE user_id = $1::uuid AND retry_digest = $2::bytea AND spent_jti IS NULL AND expires_at > clock_timestamp()
+        AND begun_at > clock_timestamp() - interval '24 hours'
+    """,
+    row=RefreshRecord,
+)
+
+
+class Rotated(NamedTuple):
+    """The `exp` of the access token of a refresh, and the player.
+
+    `username` is None only in a database that was altered by hand.
+    """
+
+    access_expiry: int
+    username: str | None
+    guest: bool
+
 
 # This is one statement, because its data flow fixes the order that matters. `player` is locked before `live` looks for
 # the token. Pruning starts only once `live` has locked its row, and then waits for no lock. Of any number of these
@@ -92,7 +126,7 @@ ROTATE = Statement(
     WITH hit (wait) AS (
         {counting("$8", "$9", "$10")}
     ), player AS (
-        SELECT id FROM users, hit WHERE wait IS NULL AND id = $1::uuid FOR NO KEY UPDATE OF users
+        SELECT id, username, guest FROM users, hit WHERE wait IS NULL AND id = $1::uuid FOR NO KEY UPDATE OF users
     ), live AS (
         SELECT jti, user_id FROM refresh_tokens, player
         WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz FOR UPDATE OF refresh_tokens
@@ -121,7 +155,7 @@ ROTATE = Statement(
         FROM issued WHERE token.jti = issued.jti
         RETURNING token.access_expiry
     )
-    SELECT wait, access_expiry FROM hit LEFT JOIN rotated ON true
+    SELECT wait, access_expiry, username, guest IS TRUE FROM hit LEFT JOIN (rotated CROSS JOIN player) ON true
     """,  # noqa: S608
 )
 
@@ -179,8 +213,17 @@ async def begin(statements: Statements, user_id: str, record: RefreshRecord, *, 
     Unavailable if no second is free for `exp`.
     """
     digest = sha256(verified_hash.encode()).hexdigest()
-    values = (user_id, digest, record.access_expiry, record.jti, record.expires, record.user_agent)
-    return await statements.maybe(BEGIN_SESSION, *values, first=(LOCK, user_id))
+    return await statements.maybe(BEGIN_SESSION, user_id, digest, *record, first=(LOCK, user_id))
+
+
+async def begin_of_guest(statements: Statements, user_id: str, record: RefreshRecord, *, key: bytes) -> Begun | None:
+    """Like `begin`, for a guest with the key of this digest; None if the guest has that key no longer."""
+    return await statements.maybe(BEGIN_SESSION_OF_GUEST, user_id, key, *record, first=(LOCK, user_id))
+
+
+async def begun(statements: Statements, user_id: str, retry_digest: bytes) -> RefreshRecord | None:
+    """The record of the session that an equal request has begun within a day; None unless it is still unspent."""
+    return await statements.maybe(BEGUN, user_id, retry_digest, first=(LOCK, user_id))
 
 
 async def rotate(
@@ -189,19 +232,17 @@ async def rotate(
     record: RefreshRecord,
     *,
     spent: str,
-    retry_digest: bytes | None = None,
     now: datetime,
     hit: Hit,
-) -> tuple[float | None, int | None]:
+) -> tuple[float | None, Rotated | None]:
     """Count a request; if it is admitted, replace a refresh token and prune expired tokens of all players.
 
-    Return the result of counting, and the `exp` of the new access token. The latter is None if the token was spent or
-    has expired, or the request is not admitted. Raises Unavailable if no second is free for `exp`; then nothing was
-    counted.
+    Return the result of counting, and that of the refresh. The latter is None if the token was spent or has expired, or
+    the request is not admitted. Raises Unavailable if no second is free for `exp`; then nothing was counted.
     """
     new = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    ((wait, expiry),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit, retry_digest)
-    return wait, expiry
+    ((wait, *rotated),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit, record.retry_digest)
+    return wait, None if rotated[0] is None else Rotated(*rotated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +253,16 @@ class Successor:
     expires_at: datetime
     access_expiry: int
     repeatable: bool
+    username: str
+    guest: bool
 
 
 @maybe(
     """
     SELECT jti::text, expires_at, access_expiry,
-        coalesce(retry_digest = $3::bytea AND used_at > clock_timestamp() - interval '24 hours', false) AS repeatable
-    FROM refresh_tokens
+        coalesce(retry_digest = $3::bytea AND used_at > clock_timestamp() - interval '24 hours', false) AS repeatable,
+        username, guest IS TRUE AS guest
+    FROM refresh_tokens JOIN users ON users.id = user_id
     WHERE user_id = $1::uuid AND spent_jti = $2::uuid AND expires_at > greatest($4::timestamptz, clock_timestamp())
     """,
     row=Successor,
@@ -244,6 +288,27 @@ async def log_out(user_id: str, jti: str) -> bool:
 async def end(statements: Statements, user_id: str, session_id: str | None) -> bool | None:
     """End a live session of the player; False without that session, None if the player no longer exists."""
     return await statements.maybe(END, user_id, session_id, first=(LOCK, user_id))
+
+
+@maybe(
+    """
+    SELECT jti FROM refresh_tokens
+    WHERE user_id = $1::uuid AND $2::bigint IN (access_expiry, access_expiry_before) AND expires_at > clock_timestamp()
+    """,
+    row=str,
+)
+async def named_by(user_id: str, access_expiry: int) -> str | None:
+    """The refresh token of the live session that an access token names; None without such a session."""
+
+
+@execute("""
+    WITH ended AS (
+        DELETE FROM refresh_tokens WHERE user_id = $1::uuid AND jti <> $2::uuid RETURNING session_id
+    )
+    DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
+    """)
+async def end_others(user_id: str, jti: str) -> None:
+    """End every session of the player but the one of this refresh token. Needs the lock of the player's row."""
 
 
 async def end_all(statements: Statements, user_id: str) -> int | None:

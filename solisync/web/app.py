@@ -161,7 +161,7 @@ class App(KleinResource):
             if route.counts_itself:
                 self._limiter.check(limit, client)
             else:
-                await self._limiter.admit(limit, client)
+                await self._limiter.admit(limit, caller.bucket if route.limit_by_address else client)
         if not route.for_guests:  # after the limit, because it asks the database
             await self._refuse_guest(client)
         try:

@@ -135,9 +135,9 @@ class Route:
 
     `protected` routes need an access token, or with `for_admins` the session of an admin. Guests need `for_guests`.
     `same_origin` routes answer only requests from pages of this service. `limit` counts the requests of a player if
-    `protected`, else of an address. A handler that takes `client` counts them itself. `private` replies, which all
-    replies of `protected` and `same_origin` routes are, must not be cached. `shared` replies may be read by pages of
-    origins that the operator lists, unless `same_origin`.
+    `protected` and not `limit_by_address`, else of an address. A handler that takes `client` counts them itself.
+    `private` replies, which all replies of `protected` and `same_origin` routes are, must not be cached. `shared`
+    replies may be read by pages of origins that the operator lists, unless `same_origin`.
 
     The other fields are for the OpenAPI document: `name` is a method of solisync.client. `tag` groups routes; a route
     without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` has the shape
@@ -159,6 +159,7 @@ class Route:
     private: bool = False
     shared: bool = True
     limit: Limit | None = None
+    limit_by_address: bool = False
     body: Json | Upload | None = None
     query: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = None

@@ -53,7 +53,7 @@ def test_pair_and_its_record_agree():
     """Both tokens have one user, the id of the record, and the expiry that storing the record has chosen."""
     issuer = Tokens(SECRET, new_id=lambda: JTI)
     record = issuer.record(NOW, "a game")
-    pair = issuer.pair(USER, record, record.access_expiry - 7)
+    pair = issuer.pair(USER, record._replace(access_expiry=record.access_expiry - 7))
     access, refresh = claims_of(pair.access_token), claims_of(pair.refresh_token)
     assert access == {"sub": USER, "exp": int(NOW.timestamp()) + 86_400 - 7, "kind": "access"}
     assert refresh == {"sub": USER, "exp": int(record.expires.timestamp()), "kind": "refresh", "jti": record.jti}
@@ -297,7 +297,7 @@ def test_previous_secret_verifies_and_never_signs():
     both = Tokens(SECRET, previous=b"p" * 32)
     assert both.read_access(access_token(USER, NOW, b"p" * 32), NOW).user_id == USER
     assert both.read_refresh(refresh_token(USER, JTI, NOW, b"p" * 32), NOW).jti == JTI
-    issued = both.pair(USER, both.record(NOW, None), EXP).access_token
+    issued = both.pair(USER, both.record(NOW, None)).access_token
     assert tokens.read_access(issued, NOW) == both.read_access(issued, NOW)
     for secret in (b"p" * 32, b"x" * 32):
         with pytest.raises(Unauthorized):

@@ -88,5 +88,5 @@ async def test_act_without_a_target_is_not_found(server, acting, act, target):
     given = next(given for each, given, _ in EACH if each is act)
     with pytest.raises(NotFound) as error:
         await acting.perform(act, target, **given)
-    assert error.value.code == {"player": "user_not_found", "replay": "replay_not_found"}[act.target]
+    assert error.value.code == {"player": "player_not_found", "replay": "replay_not_found"}[act.target]
     assert server.sql("SELECT count(*) FROM admin_acts") == [(0,)]

@@ -48,7 +48,7 @@ async def test_expired_sessions_do_not_count_as_ended(server, acting):
 
 
 async def test_act_on_a_missing_entry_has_its_own_code(server, acting):
-    """The player exists, so the code isn't `user_not_found`."""
+    """The player exists, so the code isn't `player_not_found`."""
     player = (await (await server.player("ann")).me()).id
     for act, given in ((profiles.hide, {}), (profiles.show, {}), (profiles.name, {"display_name": "Ann"})):
         with pytest.raises(NotFound) as error:

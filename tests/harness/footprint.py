@@ -18,7 +18,9 @@ from tests.harness.postgres import connect, run_sql
 COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
     WHERE table_schema = 'public'
-      AND table_name NOT IN ('schema_migrations', 'replay_sweep', 'restriction_number', 'imported')
+      AND table_name NOT IN (
+          'schema_migrations', 'replay_sweep', 'restriction_number', 'imported', 'retention_clock', 'retention'
+      )
     ORDER BY 1, ordinal_position
 """
 
@@ -76,6 +78,7 @@ async def play(dsn, client, name):
     await client.make_recovery_codes("correct horse")
     guest = Client(client._url, headers=client._headers)
     await client.join((await guest.guest()).refresh_token)
+    run_sql(dsn, "UPDATE users SET guest_name = %s WHERE id = %s", (f"guest of {name}", player))
     run_sql(dsn, "INSERT INTO reset_tokens VALUES (%s, %s, now() + interval '1 hour')", (player, player.encode()))
     run_sql(dsn, HAPPENED, (player,))
     run_sql(dsn, SEEN, {"player": player, "item": f"{player}.{stats.best_single_score}"})

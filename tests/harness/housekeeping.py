@@ -12,5 +12,6 @@ def make_housekeeping(database, reactor, **given):
         "now": lambda: datetime.now(UTC),
         "analytics_days": None,
         "history_days": 30,
+        "guest_days": 180,
     }
     return Housekeeping(database=database, reactor=reactor, **defaults | given)

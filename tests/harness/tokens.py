@@ -12,7 +12,7 @@ OURS = SECRET.encode()
 def token_pair(user, jti, now, secret=OURS):
     """The tokens that a service with this secret issues at this time for a record with this id."""
     record = RefreshRecord(jti, refresh_expiry(now), access_expiry(now), None)
-    return Tokens(secret).pair(user, record, access_expiry(now))
+    return Tokens(secret).pair(user, record)
 
 
 def access_token(user, now, secret=OURS):

@@ -1,10 +1,14 @@
 """Guests (docs/protocol.md "Guests"): accounts without a password, which become players or join one."""
 
+from datetime import UTC, datetime
+from uuid import uuid4
+
 import pytest
 
 from solisync.access.tokens import Tokens
 from solisync.errors import Interrupted
 from solisync.postgres.transaction import Transaction
+from solisync.rules.analytics import AnalyticsEvent, Batch
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.http_requests import new_address
@@ -12,6 +16,13 @@ from tests.harness.payloads import progress_of, replay
 from tests.harness.service import refused, start
 
 NAME = {"username": "ann", "password": PASSWORD}
+NOTE = """
+    WITH act AS (
+        INSERT INTO admin_acts (actor_kind, actor, act, target) VALUES ('shell', 'root', 'unlist', 'replay') RETURNING id
+    )
+    INSERT INTO admin_notes (act_id, user_id, replay_id, note)
+    SELECT act.id, user_id, replays.id, 'seen by hand' FROM act, replays
+"""
 
 
 class Guest:
@@ -19,6 +30,7 @@ class Guest:
 
     def __init__(self, server, pair):
         self.server, self.access, self.refresh = server, pair["access_token"], pair["refresh_token"]
+        self.id = pair.get("player", {}).get("id")
 
     async def ask(self, method, path, body=None, **more):
         return await self.server.ask(method, path, body=body, bearer=self.access, **more)
@@ -164,12 +176,69 @@ async def test_claim_follows_the_rules_of_registering(server, body, status, code
     assert (await guest.me())["guest"] is True
 
 
-async def test_player_can_not_claim(server):
+@pytest.mark.parametrize("other", [{"username": "bob"}, {"password": "another one"}], ids=str)
+async def test_player_can_not_claim_another_name_or_password(server, other):
     """A guest that has claimed is a player."""
     guest = await begin(server)
     await guest.claim()
-    answer = await guest.claim({"username": "bob", "password": PASSWORD})
+    answer = await guest.claim({**NAME, **other})
     assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
+    assert (await guest.me())["username"] == "ann"
+
+
+async def test_claim_may_be_repeated(server):
+    """The same name and password have the same answer, at the same time or later."""
+    guest = await begin(server)
+    answers = [*await gather(3, lambda _: guest.claim(), range(3)), await guest.claim()]
+    assert [(answer.status, answer.json) for answer in answers] == [(200, answers[0].json)] * 4
+    assert answers[0].json["username"] == "ann"
+
+
+async def test_repeated_claims_have_the_limit_of_password_changes(server):
+    """Right and wrong passwords count alike, in any five requests of a minute."""
+    guest = await begin(server)
+    await guest.claim()
+    wrong = [(await guest.claim({**NAME, "password": "not it at all"})).status for _ in range(4)]
+    assert (wrong, (await guest.claim()).status, (await guest.claim()).status) == ([409] * 4, 200, 429)
+
+
+async def test_claim_ends_all_other_sessions(server):
+    """A copy of the guest's tokens doesn't lead into the player's account."""
+    key = {"guest_key": "k" * 22}
+    guest, copy = await begin(server, body=key), await begin(server, body=key)
+    assert (await guest.claim()).status == 200
+    answers = [
+        await server.ask("POST", "/api/auth/refresh", body={"refresh_token": each.refresh}) for each in (guest, copy)
+    ]
+    assert [answer.status for answer in answers] == [200, 401]
+
+
+async def test_claim_needs_a_live_session(server):
+    """An access token outlives its session, and names none afterwards."""
+    guest = await begin(server)
+    await server.ask("POST", "/api/auth/logout", body={"refresh_token": guest.refresh})
+    answer = await guest.claim()
+    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
+    assert (await guest.me())["guest"] is True
+
+
+async def test_claim_lists_the_replays_on_request(server):
+    """Held replays stay unlisted."""
+    guest = await begin(server)
+    first, second = [(await guest.upload()).json["id"] for _ in range(2)]
+    server.sql("UPDATE replays SET held = true WHERE id = %s", (second,))
+    assert (await guest.claim({**NAME, "list_replays": True})).status == 200
+    recent = (await server.ask("GET", "/api/replays/recent?limit=50")).json
+    assert [(each["id"], each["username"]) for each in recent] == [(first, "ann")]
+
+
+async def test_refused_claims_count_as_logins(server):
+    """A body that can't be read counts like one that breaks a rule: the limit comes before the body."""
+    guest, address = await begin(server), new_address()
+    statuses = [
+        (await guest.ask("POST", "/api/me/claim", {"username": "bob"}, address=address)).status for _ in range(11)
+    ]
+    assert statuses == [400] * 10 + [429]
 
 
 async def test_only_one_of_simultaneous_claims_of_a_guest_succeeds(server):
@@ -201,7 +270,7 @@ async def test_claim_of_unknown_outcome_does_not_blame_the_name(server, monkeypa
         patch.setattr(Transaction, "commit", commit_and_lose)
         lost = await guest.claim()
     assert (lost.status, lost.headers["error-code"]) == (500, "internal")
-    assert (await guest.claim()).headers["error-code"] == "not_a_guest"
+    assert (await guest.claim()).status == 200
     assert (await guest.me())["username"] == "ann"
 
 
@@ -246,12 +315,20 @@ async def test_new_guests_have_their_own_limit(reactor, shared_dsn):
 
 
 async def test_limit_of_0_turns_new_guests_off(server, reactor, shared_dsn):
-    """The route doesn't exist; guests that exist can be claimed and joined."""
-    first, second = await begin(server), await begin(server)
+    """Guests that exist sign in by their keys, and can be claimed and joined."""
+    key = {"guest_key": "k" * 22}
+    first, second = await begin(server, body=key), await begin(server)
     ann = await server.player("bob")
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_GUEST_LIMIT": "0"})
     try:
-        assert await refused(running.client().guest()) == (404, "not found")
+        assert await refused(running.client().guest()) == (403, "this service takes no new guests")
+        unknown = {"guest_key": "u" * 22, "create": False}
+        codes = []
+        for body in (unknown, {**unknown, "create": True}):
+            answer = await running.ask("POST", "/api/auth/guest", body=body)
+            codes.append((answer.status, answer.headers["error-code"]))
+        assert codes == [(404, "guest_unknown"), (403, "guests_off")]
+        assert (await begin(running, body=key)).id == first.id
         claimed = await running.ask("POST", "/api/me/claim", body=NAME, bearer=first.access)
         assert claimed.status == 200
         assert (await join(running, ann, second.refresh)).status == 200
@@ -291,8 +368,7 @@ async def test_join_adds_the_games_of_both(server):
     assert [each.id for each in (await client.own_replays()).replays] == [replay_id]
     assert server.sql("SELECT username FROM users") == [("ann",)]
     assert (await guest.ask("GET", "/api/me")).status == 404
-    (used,) = server.sql("SELECT coalesce(sum(used_bytes), 0) FROM replay_usage")[0]
-    assert used in (0, 4096)  # the player hasn't uploaded yet, so the quota may be uncounted
+    assert server.sql("SELECT replays, used_bytes FROM replay_usage") == [(1, 4096)]
 
 
 async def test_games_after_a_join_are_counted_once(server):
@@ -366,7 +442,7 @@ async def test_simultaneous_joins_of_one_player_count_a_guest_once(server):
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "access", "spent", "expired"])
 async def test_join_needs_a_live_refresh_token(server, token):
-    """Another token returns 401 and spends nothing."""
+    """Another token spends nothing. The reply is no 401, which is about the player's own token."""
     client, guest = await server.player("ann"), await begin(server)
     fresh = guest.refresh
     if token == "access":
@@ -381,8 +457,53 @@ async def test_join_needs_a_live_refresh_token(server, token):
         signing = Tokens(SECRET.encode())
         token = signing._sign({"sub": user_id, "exp": 1_000_000_000, "kind": "refresh", "jti": jti})
     answer = await join(server, client, token)
-    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
+    assert (answer.status, answer.headers["error-code"]) == (409, "not_a_guest")
     assert (await join(server, client, fresh)).status == 200
+
+
+async def test_join_adds_the_replays_to_those_of_the_player(server):
+    """The number and the bytes are right, for the quota and for the list of players by them."""
+    ann, guest = await server.player("ann"), await begin(server)
+    await ann.upload_replay(replay())
+    for _ in range(2):
+        await guest.upload()
+    await join(server, ann, guest.refresh)
+    ours = "SELECT replays, used_bytes FROM replay_usage JOIN users ON users.id = user_id WHERE username = 'ann'"
+    server.sql("UPDATE replay_usage SET replays = 3 WHERE replays IS NULL")
+    assert server.sql(ours) == [(3, 3 * 4096)]
+
+
+async def test_join_keeps_the_notes_and_marks_of_replays(server):
+    """What operators have written about a replay, and that they have seen it, belongs to its new player."""
+    ann, guest = await server.player("ann"), await begin(server)
+    replay_id = (await guest.upload()).json["id"]
+    server.sql(
+        "INSERT INTO review_seen (kind, item, user_id, admin) SELECT 'replays', id, user_id, 'root' FROM replays"
+    )
+    server.sql(NOTE)
+    assert (await join(server, ann, guest.refresh)).status == 200
+    (player,) = server.sql("SELECT id FROM users")[0]
+    assert server.sql("SELECT user_id, note FROM admin_notes") == [(player, "seen by hand")]
+    assert server.sql("SELECT user_id, item FROM review_seen") == [(player, replay_id)]
+
+
+@pytest.mark.parametrize("way", ["claim", "join"])
+async def test_events_under_the_name_of_a_former_guest_are_erased_with_the_account(server, way):
+    """A device may send events under the former name or id after the claim or the join."""
+    guest = await begin(server, body={"guest_key": "k" * 22})
+    name = (await guest.me())["username"]
+    if way == "claim":
+        await guest.claim()
+        player = guest.access
+    else:
+        client = await server.player("ann")
+        await join(server, client, guest.refresh)
+        name, player = guest.id, client.tokens.access_token
+    event = AnalyticsEvent(id=str(uuid4()), event_type="won", client_time=datetime.now(UTC))
+    await server.client().report(Batch(session_id="s", user_id=name, events=[event]))
+    assert server.sql("SELECT count(*) FROM analytics_names WHERE name = %s", (name,)) == [(1,)]
+    await server.ask("DELETE", "/api/account", bearer=player)
+    assert server.sql("SELECT count(*) FROM analytics_names") == [(0,)]
 
 
 async def test_join_of_a_player_is_refused(server):

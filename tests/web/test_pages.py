@@ -180,8 +180,8 @@ async def test_page_of_a_day_says_whether_its_deal_can_be_won(server, monkeypatc
         ("/daily/2026-2-3", "day_not_found"),
         ("/daily/today", "day_not_found"),
         ("/daily/0000-00-00", "day_not_found"),
-        ("/players/nobody", "user_not_found"),
-        ("/players/a.b~c", "user_not_found"),
+        ("/players/nobody", "player_not_found"),
+        ("/players/a.b~c", "player_not_found"),
     ],
 )
 async def test_missing_page_is_an_html_error(server, path, code):

@@ -7,7 +7,7 @@ import pytest
 from solisync.rules.queries import ListPosition
 from tests.harness.payloads import replay
 
-NOBODY = {"error": "user not found"}
+NOBODY = {"error": "player not found"}
 BEGINNING = ListPosition(datetime(1970, 1, 2, tzinfo=UTC), "00000000-0000-4000-8000-000000000000").text
 FILL = """
     INSERT INTO replays
@@ -78,7 +78,7 @@ async def test_player_without_listed_replays_looks_unknown(server):
         assert {answer.status for answer in answers} == {404}
         assert all(answer.json == NOBODY for answer in answers)
         assert all(answer.headers | own == answers[0].headers | own for answer in answers)
-    assert answers[0].headers["error-code"] == "user_not_found"
+    assert answers[0].headers["error-code"] == "player_not_found"
     await bob.upload_replay(replay())
     assert (await ask(server, "bob")).status == 200
 

@@ -115,7 +115,7 @@ class PlayerViews:
         """List the sessions of a player."""
         found = await self.database.run(sessions.listed, _known(user_id))
         if found is None:
-            raise NotFound("user_not_found")
+            raise NotFound("player_not_found")
         return PlayerSessions(found)
 
     @get(
@@ -162,7 +162,7 @@ class PlayerViews:
         """Return a page of a player's history."""
         size, place = page_size(limit), read_place(before)
         if await self.database.run(accounts.find, _known(user_id), None) is None:
-            raise NotFound("user_not_found")
+            raise NotFound("player_not_found")
         entries, following = await self.database.run(history_of, user_id, most=size, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 
@@ -176,7 +176,7 @@ class PlayerViews:
         """Return everything that is stored about a player, in the document that players get."""
         start = await self.database.run(export.begin, _known(user_id))
         if start is None:
-            raise NotFound("user_not_found")
+            raise NotFound("player_not_found")
         if not head_only:
             await self.database.run(acts.record_export, user_id, by=actor)
             audit("exported", user_id=user_id)
@@ -197,7 +197,7 @@ def _read_place(after: list[str]) -> PlayerPlace:
 
 def _known(user_id: str) -> str:
     if not is_id(user_id):
-        raise NotFound("user_not_found")
+        raise NotFound("player_not_found")
     return user_id
 
 

@@ -19,7 +19,7 @@ from ...storage.paging import LAST_NUMBER
 from ..route import Handler, declaring
 
 ROOT = "/api/admin"
-NO_PLAYER: tuple[Code, ...] = ("user_not_found",)
+NO_PLAYER: tuple[Code, ...] = ("player_not_found",)
 NO_REPLAY: tuple[Code, ...] = ("replay_not_found",)
 
 TEXT_MAX = 100  # code points in a search text

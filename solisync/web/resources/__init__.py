@@ -18,6 +18,7 @@ from .export import Export
 from .guests import Guests
 from .health import Health
 from .html_pages import Pages
+from .joins import Joins
 from .leaderboard import Leaderboard
 from .live_events import LiveEvents
 from .new_passwords import NewPasswords
@@ -48,7 +49,8 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     served: list[object] = [
         accounts,
         sessions,
-        make(Guests, sync=sync, auth_limit=settings.auth_limit, limit=settings.guest_limit),
+        make(Guests, auth_limit=settings.auth_limit, limit=settings.guest_limit),
+        make(Joins, sync=sync),
         make(Export),
         make(Avatars, public=settings.public_avatars),
         new_passwords,

@@ -16,10 +16,19 @@ from ...events.bus import Bus
 from ...events.notices import SessionsEnded, boards_changed
 from ...postgres.database import Database
 from ...process.audit import audit
-from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ...rules.accounts import (
+    AuthRequest,
+    Identity,
+    Me,
+    SignedIn,
+    TokenPair,
+    check_new_password,
+    check_username,
+    me,
+)
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Ok
-from ...storage import accounts, boards
+from ...storage import accounts, boards, sessions
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -50,15 +59,24 @@ class Accounts:
 
     @post("/api/auth/register", private=True, limit=AUTH, errors=REGISTER_ERRORS)
     async def register(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
-        """Create an account and begin its first session."""
+        """Create an account and begin its first session.
+
+        A request with the same `retry_key`, name and password receives the same pair again, until the session is
+        refreshed.
+        """
+        return (await self.sign_up(body, user_agent, "register")).pair
+
+    async def sign_up(self, body: AuthRequest, user_agent: str | None, route: str) -> SignedIn:
+        """Do the work of `register`; requests to another `route` aren't equal."""
         username = check_username(body.username)
         password = check_new_password(body.password)
+        digest = self.tokens.retry_digest(f"{route} {username}", body.retry_key)
         self.passwords.require_room()
         if await self.database.run(accounts.is_taken, username):  # before the expensive hash; the insert decides
-            raise Conflict("username_taken", "username already taken")
+            return await self._signed_up(username, password, digest)
         password_hash = await self.passwords.hash(password)
         user_id, now = self.new_id(), self.now()
-        record = self.tokens.record(now, user_agent)
+        record = self.tokens.record(now, user_agent, digest)
         created = await self.database.run(
             accounts.register,
             user_id=user_id,
@@ -68,9 +86,23 @@ class Accounts:
             record=record,
         )
         if not created:
-            raise Conflict("username_taken", "username already taken")
+            return await self._signed_up(username, password, digest)
         audit("register", user_id=user_id)
-        return self.tokens.pair(user_id, record, record.access_expiry)
+        player = Identity(user_id, username, guest=False)
+        return SignedIn(self.tokens.signed_in(player, record), repeated=False)
+
+    async def _signed_up(self, username: str, password: bytes, digest: bytes | None) -> SignedIn:
+        """The session that an equal request has begun; raises Conflict without one, or for another password."""
+        taken = Conflict("username_taken", "username already taken")
+        if digest is None:
+            raise taken
+        stored = await self.database.run(accounts.credentials, username)
+        begun = None if stored is None else await self.database.run(sessions.begun, stored.user_id, digest)
+        if stored is None or begun is None or not await self.passwords.verify(password, stored.password_hash):
+            raise taken
+        audit("login repeated", user_id=stored.user_id)
+        player = Identity(stored.user_id, username, guest=False)
+        return SignedIn(self.tokens.signed_in(player, begun), repeated=True)
 
     @get("/api/me", summary="Show the player's profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:

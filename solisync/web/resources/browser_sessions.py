@@ -4,14 +4,11 @@ These routes wrap the routes of accounts, sessions and new passwords. The refres
 body.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from ...access.rate_limit import AUTH, PASSWORD
-from ...access.tokens import Tokens
 from ...errors import Code, Unauthorized
 from ...postgres.database import Database
 from ...rules.accounts import LogoutRequest, RefreshRequest, TokenPair
@@ -45,11 +42,9 @@ class BrowserSessions:
     tag: ClassVar[str] = "browsers"
 
     database: Database
-    tokens: Tokens
     accounts: Accounts
     sessions: Sessions
     new_passwords: NewPasswords
-    now: Callable[[], datetime]
 
     @post(
         "/api/session",
@@ -62,10 +57,11 @@ class BrowserSessions:
     )
     async def begin(self, *, body: BrowserLogin, cookie: SessionCookie, user_agent: str | None) -> Reply:
         """Begin a session, optionally of a new player; it replaces and ends the browser's former session."""
-        begin = self.accounts.register if body.register else self.sessions.login
-        pair = await begin(body=body, user_agent=user_agent)
+        begin = self.accounts.sign_up if body.register else self.sessions.sign_in
+        pair, repeated = await begin(body, user_agent, "session")
         # ends the former session last, because the browser needs it until it has the new cookie
-        await self._end_session(cookie)
+        if not repeated:  # otherwise the cookie may be the answer to the equal request before
+            await self._end_session(cookie)
         return _reply(pair, body.username.strip(), cookie)
 
     @post(
@@ -86,18 +82,15 @@ class BrowserSessions:
         A cookie that can't be spent is removed, unless another tab has just spent it. In that case the browser has or
         will soon receive the new cookie.
         """
-        token = cookie.token or ""
+        spending = RefreshRequest(cookie.token or "", retry_key=body.retry_key)
         try:
-            # looks up the name before the token is spent, because a failure in between would lose the session
-            username = await self._username_of(token)
-            spending = RefreshRequest(token, retry_key=body.retry_key)
-            pair = await self.sessions.refresh(body=spending, user_agent=user_agent, client=client)
+            pair, player = await self.sessions.exchange(spending, user_agent, client)
         except Superseded:
             raise
         except Unauthorized as error:
             headers = {"Set-Cookie": cookie.cleared, "WWW-Authenticate": "Bearer"}
             return Reply.error(error.code, str(error), headers)
-        return _reply(pair, username, cookie)
+        return _reply(pair, player.username, cookie)
 
     @put(
         "/api/session/password",
@@ -114,7 +107,7 @@ class BrowserSessions:
         self, *, player: str, body: PasswordChange, cookie: SessionCookie, user_agent: str | None
     ) -> Reply:
         """Replace the password, end all sessions and begin a new one."""
-        username = await self._username(player)  # before anything changes, as in `refresh`
+        username = await self._username(player)  # first: a failure after the change would lose the session
         pair = await self.new_passwords.change(player=player, body=body, user_agent=user_agent)
         return _reply(pair, username, cookie)
 
@@ -165,19 +158,11 @@ class BrowserSessions:
             with suppress(Unauthorized):
                 await self.sessions.logout(body=LogoutRequest(cookie.token))
 
-    async def _username_of(self, token: str) -> str:
-        """The username of a refresh token's player; "" for a token that can't be spent."""
-        try:
-            claims = self.tokens.read_refresh(token, self.now())
-        except Unauthorized:
-            return ""
-        return await self._username(claims.user_id)
-
     async def _username(self, player: str) -> str:
         profile = await self.database.run(accounts.profile, player)
         return profile.username or "" if profile else ""
 
 
 def _reply(pair: TokenPair, username: str, cookie: SessionCookie) -> Reply:
-    session = BrowserSession(pair.access_token, username)
+    session = BrowserSession(pair.access_token, username, pair.player)
     return Reply.of(session).with_headers({"Set-Cookie": cookie.holding(pair.refresh_token)})

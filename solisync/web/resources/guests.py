@@ -1,43 +1,48 @@
-"""Guests over HTTP: accounts without a password, which become players or join one (docs/protocol.md "Guests")."""
+"""Guests over HTTP: accounts without a password, which may become players (docs/protocol.md "Guests")."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from ...access.large_bodies import LargeBodies
 from ...access.passwords import Passwords
-from ...access.rate_limit import AUTH, Limit, RateLimiter, buckets_of
-from ...access.tokens import RefreshClaims, Tokens
-from ...errors import BadRequest, Conflict, DatabaseError, Forbidden, NotFound, Unauthorized
+from ...access.rate_limit import AUTH, PASSWORD, Limit, RateLimiter
+from ...access.tokens import Tokens
+from ...errors import Conflict, DatabaseError, Forbidden, NotFound, TooMany, Unauthorized
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, Notice, ProgressStored, SessionsEnded
+from ...events.notices import SessionsEnded
 from ...postgres.database import Database
-from ...postgres.statement import Call
-from ...postgres.transaction import Transaction
+from ...postgres.transaction import Statements, Transaction
 from ...process.audit import audit
-from ...rules.accounts import AuthRequest, Me, TokenPair, check_new_password, check_username, me
+from ...rules.accounts import Identity, Me, TokenPair, check_new_password, check_username, me
 from ...rules.administration import suspension_error
 from ...rules.analytics import names_of_rename
-from ...rules.counting import NO_GAMES, counts_of
-from ...rules.documents import read_stored, revision
-from ...rules.guests import GuestRequest, JoinRequest, joined, new_username
-from ...rules.leaderboard import bests_of
-from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
-from ...storage import accounts, guests, restrictions, sync
-from ...storage.guests import Pair
-from ..route import Json, post
+from ...rules.guests import (
+    ClaimRequest,
+    GuestKeyChange,
+    GuestPair,
+    GuestRequest,
+    new_username,
+)
+from ...rules.recovery import digest
+from ...rules.replay_lists import Recent
+from ...rules.sessions import RefreshRecord
+from ...rules.shapes import Ok
+from ...storage import accounts, guests, restrictions, sessions
+from ...storage.restrictions import Suspension
+from ...storage.sessions import Begun
+from ..route import Json, post, put
 from ..shared_cache import CoalescingCache
-from ..wire.reply import Reply
 from .accounts import REGISTER_ERRORS
-from .sync import Sync, answer
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guests:
-    """Creates guests, makes them players, and gives their games to players.
+    """Creates guests, signs them in, and makes them players.
 
-    `auth_limit` counts claims by address, and `limit` counts new guests. Without `limit` new guests are refused.
+    `limit` counts new guests, and `auth_limit` all logins. Without `limit` new guests are refused.
     """
 
     tag: ClassVar[str] = "guests"
@@ -48,9 +53,7 @@ class Guests:
     limiter: RateLimiter
     auth_limit: Limit
     limit: Limit | None
-    sync: Sync
-    large_bodies: LargeBodies
-    board: CoalescingCache[Reply]
+    recent: CoalescingCache[list[Recent]]
     bus: Bus
     now: Callable[[], datetime]
     new_id: Callable[[], str]
@@ -61,158 +64,231 @@ class Guests:
         private=True,
         limit=AUTH,
         body=Json(GuestRequest, optional=True),
-        only_if=lambda settings: settings.guest_limit is not None,
+        errors=("guest_gone", "guest_unknown", "guests_off", "suspended"),
     )
-    async def begin(self, *, body: GuestRequest, address: str, user_agent: str | None) -> TokenPair:
-        """Create an account without a password, and begin its only session."""
-        assert self.limit is not None
-        await self.limiter.admit(self.limit, address)
-        user_id, now = self.new_id(), self.now()
-        record = self.tokens.record(now, user_agent)
-        created = False
-        while not created:  # retries, because a player may have registered this name
-            created = await self.database.run(
-                accounts.register,
-                user_id=user_id,
-                username=new_username(),
-                password_hash=self.passwords.hash_of_guest(),
-                now=now,
-                record=record,
-                guest=True,
-            )
-        audit("guest", user_id=user_id)
-        return self.tokens.pair(user_id, record, record.access_expiry)
+    async def begin(self, *, body: GuestRequest, address: str, user_agent: str | None) -> GuestPair:
+        """Create an account without a password, and begin a session.
 
-    @post("/api/me/claim", protected=True, errors=(*REGISTER_ERRORS, "not_a_guest", "user_not_found"))
-    async def claim(self, *, player: str, body: AuthRequest, address: str) -> Me:
-        """Give the guest a username and a password. The account, its sessions and its progress stay."""
-        await self.limiter.admit(self.auth_limit, address)
+        With a `guest_key`, the first request creates the guest, and every later one signs in to the same guest.
+        """
+        key = None if body.guest_key is None else digest(body.guest_key)
+        if (known := await self._sign_in(key, user_agent)) is not None:
+            return known
+        if not body.create:
+            raise NotFound("guest_unknown", "no guest has this key")
+        await self._admit(address)
+        while True:  # another request may store the key first, and a player may have registered the name
+            pair = await self._create(key, user_agent) or await self._sign_in(key, user_agent)
+            if pair is not None:
+                return pair
+
+    @put(
+        "/api/me/guest-key",
+        name="change_guest_key",
+        protected=True,
+        limit=PASSWORD,
+        errors=("guest_gone", "invalid_credentials", "not_a_guest", "user_not_found"),
+    )
+    async def change_key(self, *, player: str, access_expiry: int, body: GuestKeyChange) -> Ok:
+        """Give the guest a key, or another key, which ends all its other sessions."""
+        key = digest(body.guest_key)
+        former = None if body.former_key is None else digest(body.former_key)
+        if await self.database.transact(self._change_key, player, access_expiry, key, former):
+            audit("guest key changed", user_id=player)
+            self.bus.publish(SessionsEnded(player))
+        return Ok()
+
+    @post(
+        "/api/me/claim",
+        protected=True,
+        limit=AUTH,
+        limit_by_address=True,
+        errors=(*REGISTER_ERRORS, "not_a_guest", "user_not_found"),
+    )
+    async def claim(self, *, player: str, access_expiry: int, body: ClaimRequest) -> Me:
+        """Give the guest a username and a password. The account, this session and the progress stay.
+
+        The same request again, with the same name and password, has the same answer.
+        """
         username = check_username(body.username)
         password = check_new_password(body.password)
         self.passwords.require_room()
-        _check_guest(await self.database.run(guests.is_guest, player))
-        if await self.database.run(accounts.is_taken, username):  # before the expensive hash; the update decides
+        if not _exists(await self.database.run(guests.is_guest, player)):
+            return await self._claim_again(player, username, password)
+        if await self._is_taken(username, player):  # before the expensive hash; the update decides
             raise _taken()
         password_hash = await self.passwords.hash(password)
+        work = self.database.transact(
+            self._claim, player, access_expiry, username, password_hash, listing=body.list_replays
+        )
         try:
-            await self.database.transact(self._claim, player, username, password_hash)
+            claimed = await work
         except DatabaseError:
-            owner = await self.database.run(accounts.find, None, username)
-            if owner is not None and owner.id != player:
+            if await self._is_taken(username, player):
                 raise _taken() from None
             raise  # the outcome may be unknown, and the claim may have succeeded
+        if not claimed:
+            return await self._claim_again(player, username, password)
+        if body.list_replays:
+            self.recent.invalidate()
         audit("register", user_id=player, reason="a guest")
+        self.bus.publish(SessionsEnded(player))
         return me(player, username, None)
 
-    @post(
-        "/api/me/join",
-        protected=True,
-        answer=SyncAnswer,
-        errors=("guest", "guest_gone", "not_a_guest", "sync_too_large", "sync_too_many", "user_not_found"),
-    )
-    async def join(self, *, player: str, access_expiry: int, body: JoinRequest) -> Reply:
-        """Give the guest's games and replays to the player, and delete the guest.
+    async def _sign_in(self, key: bytes | None, user_agent: str | None) -> GuestPair | None:
+        """Begin a session of the guest with this key; None without a key, or if no guest has had it.
 
-        The same player may repeat the request with the same token, and receives the progress that is stored now.
+        Raises Conflict if the key is gone, and AccountSuspended.
         """
-        claims = self.tokens.read_refresh(body.guest_refresh_token, self.now())
-        if claims.user_id == player:
-            _check_player(await self.database.run(guests.is_guest, player))
-            raise _not_a_guest()
-        reply = await self.database.transact(self._join, player, access_expiry, claims)
-        # A repeat, or a guest without progress, is answered like a pull, which records what the session's device has.
-        return reply or await self.sync.pull(player=player, access_expiry=access_expiry, if_none_match=None)
+        while key is not None:  # a claim, a join or a deletion may have committed since the guest was found
+            holder = await self.database.run(guests.holder, key)
+            if holder is None:
+                break
+            if holder.id is None:
+                raise _gone()
+            record = self.tokens.record(self.now(), user_agent)
+            begun = await self.database.run(self._begin, holder.id, key, record)
+            if isinstance(begun, Suspension):
+                audit("login failed", user_id=holder.id, reason="suspended")
+                raise suspension_error(begun.until, begun.message)
+            if begun is not None:
+                audit("login", user_id=holder.id, reason="a guest's key")
+                if begun.ended:
+                    self.bus.publish(SessionsEnded(holder.id))
+                pair = self.tokens.pair(holder.id, record._replace(access_expiry=begun.access_expiry))
+                return _with_guest(pair, holder.id, holder.username, created=False)
+        return None
 
-    async def _claim(self, transaction: Transaction, player: str, username: str, password_hash: str) -> None:
+    async def _begin(
+        self, statements: Statements, guest: str, key: bytes, record: RefreshRecord
+    ) -> Begun | Suspension | None:
+        begun = await sessions.begin_of_guest(statements, guest, record, key=key)
+        return begun or await restrictions.suspension(statements, guest)
+
+    async def _admit(self, address: str) -> None:
+        """Count a new guest of this address; a refused one doesn't count as a login."""
+        if self.limit is None:
+            raise Forbidden("guests_off", "this service takes no new guests")
+        try:
+            await self.limiter.admit(self.limit, address)
+        except TooMany:
+            await self.limiter.give_back(self.auth_limit, address)
+            raise
+
+    async def _create(self, key: bytes | None, user_agent: str | None) -> GuestPair | None:
+        """Create a guest; None if its name is taken, or another request has used the key first."""
+        user_id, username, now = self.new_id(), new_username(), self.now()
+        record = self.tokens.record(now, user_agent)
+        try:
+            created = await self.database.run(
+                guests.register,
+                user_id=user_id,
+                username=username,
+                password_hash=self.passwords.hash_of_guest(),
+                now=now,
+                record=record,
+                key=key,
+            )
+        except DatabaseError:
+            if key is None or await self.database.run(guests.holder, key) is None:
+                raise
+            return None
+        if not created:
+            return None
+        audit("guest", user_id=user_id)
+        pair = self.tokens.pair(user_id, record)
+        if key is None:
+            return GuestPair(pair.access_token, pair.refresh_token)
+        return _with_guest(pair, user_id, username, created=True)
+
+    async def _change_key(
+        self, transaction: Transaction, player: str, access_expiry: int, key: bytes, former: bytes | None
+    ) -> bool:
+        """Set the key of a guest; return whether it has replaced another, and so ended sessions."""
+        session = await self._lock_session(transaction, player, access_expiry)
+        _check_guest(await guests.is_guest(transaction, player))
+        known = await guests.key_of(transaction, player)
+        if known == key:
+            return False
+        if known is not None:
+            if known != former:
+                audit("guest key refused", user_id=player)
+                raise Unauthorized("invalid_credentials", "invalid credentials")
+            await guests.retire_key(transaction, player)
+            await sessions.end_others(transaction, player, session)
+        if not await guests.set_key(transaction, player, key):
+            raise _gone()
+        return known is not None
+
+    async def _lock_session(self, transaction: Transaction, player: str, access_expiry: int) -> str:
+        """Lock the player's row; return the refresh token of the session that the access token names.
+
+        Raises NotFound without the player, and Unauthorized if the session has ended.
+        """
+        if not await accounts.lock(transaction, player):
+            raise NotFound("user_not_found")
+        session = await sessions.named_by(transaction, player, access_expiry)
+        if session is None:
+            raise Unauthorized
+        return session
+
+    async def _is_taken(self, username: str, player: str) -> bool:
+        """Return whether another player has this name."""
+        owner = await self.database.run(accounts.credentials, username)
+        return owner is not None and owner.user_id != player
+
+    async def _claim(
+        self,
+        transaction: Transaction,
+        player: str,
+        access_expiry: int,
+        username: str,
+        password_hash: str,
+        *,
+        listing: bool,
+    ) -> bool:
+        """Make a guest a player, and end its other sessions; False if the account isn't a guest."""
+        session = await self._lock_session(transaction, player, access_expiry)
         former = await guests.claim(transaction, player, username, password_hash)
         if former is None:
-            _check_guest(await guests.is_guest(transaction, player))
-            raise _not_a_guest()
+            return False
         await guests.rename_events(transaction, player, names_of_rename(former, username))
+        await sessions.end_others(transaction, player, session)
+        if listing:
+            await guests.list_replays(transaction, player)
+        return True
 
-    async def _join(
-        self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims
-    ) -> Reply | None:
-        """Join a guest with a player; return the answer, or None if the player's progress has not changed."""
-        guest, now = claims.user_id, self.now()
-        pair = await guests.lock_pair(transaction, player, guest)
-        if pair is None:
-            raise NotFound("user_not_found")
-        _check_player(pair.player_is_guest)
-        suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
-        if suspension is not None:
-            raise suspension_error(suspension.until, suspension.message)
-        if not _is_to_be_joined(pair):
-            return None
-        if not await guests.spend(transaction, guest, claims.jti):
-            raise Unauthorized
-        saved = await sync.load(transaction, player, access_expiry)
-        theirs = await sync.read(transaction, guest)
-        assert saved is not None, "the player's row is locked"
-        assert theirs is not None, "the guest's row is locked"
-        reply, shown = None, False
-        steps: tuple[Call, ...] = ()
-        notices: list[Notice] = [SessionsEnded(guest)]
-        if theirs.payload is not None:
-            with self.large_bodies.merging(player, pushed=len(theirs.payload), stored=len(saved.payload or b"")):
-                merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
-            payload, bests = merged.encode(), bests_of(merged.payload.stats)
-            told = counts_of(merged.payload).with_most_draws(saved.counts or NO_GAMES)
-            improved = saved.standing.improved_by(bests)
-            steps = (
-                *sync.saving(player, payload, told, bests if improved else None, now, first=saved.payload is None),
-                (guests.REMEMBER, player, access_expiry, told.encode()),
-            )
-            notices.append(ProgressStored(player, revision(payload), saved.session))
-            shown = improved and bool(saved.standing.visible)
-            reply = answer(payload, now, conflicts)
-        await guests.move(transaction, player, guest)
-        await accounts.delete(transaction, guest, buckets_of(guest))
-        try:
-            await transaction.commit_with(*steps)
-        finally:
-            if shown:
-                self.board.invalidate()
-        if shown:
-            notices.append(BoardsChanged(("leaderboard",)))
-        audit("guest joined", user_id=player)
-        self.bus.publish(*notices)
-        return reply
-
-
-def _merged(guest: bytes, saved: bytes | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
-    """The merged progress and the conflicts; raises BadRequest if it exceeds a player's limits."""
-    stored = None if saved is None else read_stored(saved)
-    merged, conflicts = joined(read_stored(guest), stored, player, now)
-    check_bounds(merged, stored)
-    if len(merged.encode()) > PAYLOAD_MAX_BYTES:
-        raise BadRequest("sync_too_large", "sync payload too large")
-    return merged, conflicts
-
-
-def _is_to_be_joined(pair: Pair) -> bool:
-    """Return whether the guest can be joined; False if the player has joined it before. Raises Refused otherwise."""
-    if pair.joined:
-        return False
-    if not pair.exists:
-        raise Conflict("guest_gone", "this guest is gone")
-    if not pair.is_guest:
-        raise _not_a_guest()
-    return True
-
-
-def _check_player(is_guest: bool | None) -> None:
-    if is_guest is None:
-        raise NotFound("user_not_found")
-    if is_guest:
-        raise Forbidden("guest", "a guest can't do this")
+    async def _claim_again(self, player: str, username: str, password: bytes) -> Me:
+        """Answer a claim of a player who has this name and password already; raises Conflict for any other."""
+        await self.limiter.admit(PASSWORD, player)
+        profile = _exists(await self.database.run(accounts.profile, player))
+        stored = _exists(await self.database.run(accounts.credentials_of, player))
+        if profile.username != username or not await self.passwords.verify(
+            password, stored.password_hash, cut=stored.password_cut
+        ):
+            audit("claim refused", user_id=player)
+            raise _not_a_guest()
+        return me(player, username, profile.avatar_extension)
 
 
 def _check_guest(is_guest: bool | None) -> None:
-    if is_guest is None:
-        raise NotFound("user_not_found")
-    if not is_guest:
+    if not _exists(is_guest):
         raise _not_a_guest()
+
+
+def _exists(found: T | None) -> T:
+    if found is None:
+        raise NotFound("user_not_found")
+    return found
+
+
+def _with_guest(pair: TokenPair, guest: str, username: str | None, *, created: bool) -> GuestPair:
+    player = Identity(guest, username or "", guest=True)
+    return GuestPair(pair.access_token, pair.refresh_token, player, created=created)
+
+
+def _gone() -> Conflict:
+    return Conflict("guest_gone", "this guest is gone")
 
 
 def _not_a_guest() -> Conflict:

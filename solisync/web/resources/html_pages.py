@@ -173,12 +173,12 @@ class Pages:
         )
         return unless_known(self._document(html, gzip), if_none_match)
 
-    @_page_at("/players/{username}", "player_page", "The replays of a player", "user_not_found")
+    @_page_at("/players/{username}", "player_page", "The replays of a player", "player_not_found")
     async def player(self, *, username: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a player with listed replays, which shows the newest of them."""
         found = await self._database.run(pages.player, username)
         if found is None:
-            return self._missing("user_not_found", gzip)
+            return self._missing("player_not_found", gzip)
         html = self._html(
             "player",
             player_head(found),

@@ -82,7 +82,7 @@ class NewPasswords:
         expiry = await self.database.transact(self._change, player, old, replacement, record)
         audit("password changed", user_id=player)
         self.bus.publish(SessionsEnded(player))
-        return self.tokens.pair(player, record, expiry)
+        return self.tokens.pair(player, record._replace(access_expiry=expiry))
 
     @post(
         "/api/me/recovery-codes",
@@ -175,7 +175,7 @@ class NewPasswords:
 
     def _renewed(self, player: Player, record: RefreshRecord, expiry: int) -> Renewed:
         self.bus.publish(SessionsEnded(player.id))
-        return Renewed(player.username, self.tokens.pair(player.id, record, expiry))
+        return Renewed(player.username, self.tokens.pair(player.id, record._replace(access_expiry=expiry)))
 
     # These methods return the `exp` of the new session's access token.
 

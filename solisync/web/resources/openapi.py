@@ -37,6 +37,7 @@ _REASONS: dict[Code, str] = {  # the meanings of status 403
     "forbidden": "The request came from a page of another site",
     "suspended": "The player is suspended; Suspended-Until has the end, if there is one",
     "guest": "The account is a guest, which has no password and no public profile",
+    "guests_off": "The service takes no new guests",
     "locked": "An operator has locked the player's public profile",
 }
 

@@ -92,14 +92,14 @@ class Replays:
         name="player_replays",
         summary="List a player's replays, page by page",
         query={"limit": Count, "before": PositionText},
-        errors=("user_not_found",),
+        errors=("player_not_found",),
     )
     async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
         """Return a page of a player's listed replays, newest first; NotFound if the player has none."""
         count, position = recent_count(limit), read_position(before, "before")
         page = await self.database.run(own_replays.listed_page, username, position)
         if not page and (position is None or not await self._has_listed(username)):
-            raise _no_such_player()
+            raise NotFound("player_not_found")
         return player_page(page, count)
 
     @get(
@@ -219,12 +219,8 @@ def _key(replay_id: str) -> str | None:
 def _exists(found: T | None) -> T:
     """Return what a statement found; raises NotFound if the player no longer exists."""
     if found is None:
-        raise _no_such_player()
+        raise NotFound("user_not_found")
     return found
-
-
-def _no_such_player() -> NotFound:
-    return NotFound("user_not_found")
 
 
 def _no_such_replay() -> NotFound:

@@ -4,7 +4,7 @@ See docs/protocol.md "Sessions", docs/security.md "Tokens and sessions".
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Literal
 
@@ -21,8 +21,10 @@ from ...process.metrics import Metrics
 from ...rules.accounts import (
     PASSWORD_MAX_BYTES,
     AuthRequest,
+    Identity,
     LogoutRequest,
     RefreshRequest,
+    SignedIn,
     TokenPair,
     username_to_look_up,
 )
@@ -63,7 +65,15 @@ class Sessions:
         errors=("invalid_credentials", "username_characters", "suspended"),
     )
     async def login(self, *, body: AuthRequest, user_agent: str | None) -> TokenPair:
-        """Begin a session. Work and reply are the same for all wrong credentials."""
+        """Begin a session. Work and reply are the same for all wrong credentials.
+
+        A request with the same `retry_key`, name and password receives the same pair again, until the session is
+        refreshed.
+        """
+        return (await self.sign_in(body, user_agent, "login")).pair
+
+    async def sign_in(self, body: AuthRequest, user_agent: str | None, route: str) -> SignedIn:
+        """Do the work of `login`; requests to another `route` aren't equal."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
         self.passwords.require_room()
@@ -74,8 +84,11 @@ class Sessions:
         if not await self.passwords.verify(password, against, cut=cut) or stored is None:
             self._attempted("wrong", stored.user_id if stored else None)
             raise Unauthorized("invalid_credentials", "invalid credentials")
-        record = self.tokens.record(self.now(), user_agent)
-        return self.tokens.pair(stored.user_id, record, await self._begin(stored, record))
+        digest = self.tokens.retry_digest(f"{route} {username}", body.retry_key)
+        wanted = self.tokens.record(self.now(), user_agent, digest)
+        record = await self._begin(stored, wanted)
+        player = Identity(stored.user_id, username or "", guest=False)
+        return SignedIn(self.tokens.signed_in(player, record), repeated=record.jti != wanted.jti)
 
     @post(
         "/api/auth/refresh",
@@ -90,6 +103,10 @@ class Sessions:
         A request with the same token and the same `retry_key` receives the same pair again, until the new token is
         spent.
         """
+        return (await self.exchange(body, user_agent, client))[0]
+
+    async def exchange(self, body: RefreshRequest, user_agent: str | None, client: str) -> tuple[TokenPair, Identity]:
+        """Do the work of `refresh`, and also return the player."""
         now = self.now()
         try:
             claims = self.tokens.read_refresh(body.refresh_token, now)
@@ -97,10 +114,9 @@ class Sessions:
             await self.limiter.admit(self.limit, client)
             audit("refresh refused", reason="no valid refresh token")
             raise
-        record = self.tokens.record(now, user_agent)
-        retry_digest = self.tokens.retry_digest(claims, body.retry_key)
-        stored = await self.database.run(self._rotate, claims, record, retry_digest, now, client)
-        return self.tokens.pair(claims.user_id, stored, stored.access_expiry)
+        record = self.tokens.record(now, user_agent, self.tokens.retry_digest(claims.jti, body.retry_key))
+        stored, player = await self.database.run(self._rotate, claims, record, now, client)
+        return self.tokens.signed_in(player, stored), player
 
     @post("/api/auth/logout", summary="End the session of a refresh token", private=True, errors=("unauthorized",))
     async def logout(self, *, body: LogoutRequest) -> Ok:
@@ -161,14 +177,24 @@ class Sessions:
             self.bus.publish(SessionsEnded(player))
         return Ok()
 
-    async def _begin(self, stored: accounts.Credentials, record: RefreshRecord) -> int:
-        """Begin the session of a player whose password was right; return the `exp` of its access token."""
+    async def _begin(self, stored: accounts.Credentials, record: RefreshRecord) -> RefreshRecord:
+        """Begin the session of a player whose password was right, unless an equal request has; return its record."""
+        digest = record.retry_digest
 
-        async def begin(statements: Statements) -> Begun | Suspension | None:
-            begun = await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
-            return begun or await restrictions.suspension(statements, stored.user_id)
+        async def begin(statements: Statements) -> Begun | RefreshRecord | Suspension | None:
+            before = None if digest is None else await sessions.begun(statements, stored.user_id, digest)
+            return (
+                before
+                or await sessions.begin(statements, stored.user_id, record, verified_hash=stored.password_hash)
+                or await restrictions.suspension(statements, stored.user_id)
+            )
 
-        begun = await self.database.run(begin)
+        # in a transaction, the lock of the player's row lets one of two equal requests wait for the other
+        run = self.database.run if digest is None else self.database.transact
+        begun = await run(begin)
+        if isinstance(begun, RefreshRecord):
+            audit("login repeated", user_id=stored.user_id)
+            return begun
         if begun is None:
             self._attempted("wrong", stored.user_id)
             raise Unauthorized("invalid_credentials", "invalid credentials")
@@ -178,7 +204,7 @@ class Sessions:
         self._attempted("ok", stored.user_id)
         if begun.ended:
             self.bus.publish(SessionsEnded(stored.user_id))
-        return begun.access_expiry
+        return record._replace(access_expiry=begun.access_expiry)
 
     def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
         """Count and log an attempt to log in."""
@@ -191,31 +217,31 @@ class Sessions:
         statements: Statements,
         claims: RefreshClaims,
         record: RefreshRecord,
-        retry_digest: bytes | None,
         now: datetime,
         client: str,
-    ) -> RefreshRecord:
+    ) -> tuple[RefreshRecord, Identity]:
         """Store the successor of a refresh token; return it as stored now, or by an earlier, equal request.
 
         Raises Unauthorized if the token can't be spent: Superseded if another request has spent it.
         """
         hit, spent = self.limit.hit(client), claims.jti
         try:
-            wait, expiry = await sessions.rotate(
-                statements, claims.user_id, record, spent=spent, retry_digest=retry_digest, now=now, hit=hit
-            )
+            wait, rotated = await sessions.rotate(statements, claims.user_id, record, spent=spent, now=now, hit=hit)
         except Unavailable:  # the statement failed, and so counted nothing
             self.limiter.settle(self.limit, client, await rate_limits.hit(statements, hit))
             raise
         self.limiter.settle(self.limit, client, wait)
-        if expiry is not None:
+        if rotated is not None:
             audit("refresh", user_id=claims.user_id)
-            return replace(record, access_expiry=expiry)
-        successor = await sessions.successor(statements, claims.user_id, spent, retry_digest, now)
+            player = Identity(claims.user_id, rotated.username or "", rotated.guest)
+            return record._replace(access_expiry=rotated.access_expiry), player
+        successor = await sessions.successor(statements, claims.user_id, spent, record.retry_digest, now)
         if successor is not None and successor.repeatable:
             self.metrics.refresh_repeats.inc()
             audit("refresh repeated", user_id=claims.user_id)
-            return RefreshRecord(successor.jti, successor.expires_at, successor.access_expiry, record.user_agent)
+            player = Identity(claims.user_id, successor.username, successor.guest)
+            known = (successor.jti, successor.expires_at, successor.access_expiry)
+            return RefreshRecord(*known, record.user_agent, record.retry_digest), player
         self.metrics.refresh_token_reuse.inc()
         audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")
         raise Unauthorized if successor is None else Superseded

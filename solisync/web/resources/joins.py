@@ -1,0 +1,147 @@
+"""Players who take over the games of a guest (docs/protocol.md "Guests")."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from ...access.large_bodies import LargeBodies
+from ...access.rate_limit import buckets_of
+from ...access.tokens import RefreshClaims, Tokens
+from ...errors import BadRequest, Conflict, Forbidden, NotFound, Unauthorized
+from ...events.bus import Bus
+from ...events.notices import BoardsChanged, Notice, ProgressStored, SessionsEnded
+from ...postgres.database import Database
+from ...postgres.statement import Call
+from ...postgres.transaction import Transaction
+from ...process.audit import audit
+from ...rules.administration import suspension_error
+from ...rules.counting import NO_GAMES, counts_of
+from ...rules.documents import read_stored, revision
+from ...rules.guests import JoinRequest, joined
+from ...rules.leaderboard import bests_of
+from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
+from ...storage import accounts, guests, restrictions, sync
+from ...storage.guests import Pair
+from ..route import post
+from ..shared_cache import CoalescingCache
+from ..wire.reply import Reply
+from .sync import Sync, answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joins:
+    """Gives the games of guests to players."""
+
+    tag: ClassVar[str] = "guests"
+
+    database: Database
+    tokens: Tokens
+    sync: Sync
+    large_bodies: LargeBodies
+    board: CoalescingCache[Reply]
+    bus: Bus
+    now: Callable[[], datetime]
+
+    @post(
+        "/api/me/join",
+        protected=True,
+        answer=SyncAnswer,
+        errors=("guest", "guest_gone", "not_a_guest", "sync_too_large", "sync_too_many", "user_not_found"),
+    )
+    async def join(self, *, player: str, access_expiry: int, body: JoinRequest) -> Reply:
+        """Give the guest's games and replays to the player, and delete the guest.
+
+        The same player may repeat the request with the same token, and receives the progress that is stored now.
+        """
+        try:
+            claims = self.tokens.read_refresh(body.guest_refresh_token, self.now())
+        except Unauthorized:  # not a 401, which would be about the player's own token
+            raise _not_a_guest() from None
+        if claims.user_id == player:
+            _check_player(await self.database.run(guests.is_guest, player))
+            raise _not_a_guest()
+        reply = await self.database.transact(self._join, player, access_expiry, claims)
+        # A repeat, or a guest without progress, is answered like a pull, which records what the session's device has.
+        return reply or await self.sync.pull(player=player, access_expiry=access_expiry, if_none_match=None)
+
+    async def _join(
+        self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims
+    ) -> Reply | None:
+        """Join a guest with a player; return the answer, or None if the player's progress has not changed."""
+        guest, now = claims.user_id, self.now()
+        pair = await guests.lock_pair(transaction, player, guest)
+        if pair is None:
+            raise NotFound("user_not_found")
+        _check_player(pair.player_is_guest)
+        suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
+        if suspension is not None:
+            raise suspension_error(suspension.until, suspension.message)
+        if not _is_to_be_joined(pair):
+            return None
+        if not await guests.spend(transaction, guest, claims.jti):
+            raise _not_a_guest()
+        saved = await sync.load(transaction, player, access_expiry)
+        theirs = await sync.read(transaction, guest)
+        assert saved is not None, "the player's row is locked"
+        assert theirs is not None, "the guest's row is locked"
+        reply, shown = None, False
+        steps: tuple[Call, ...] = ()
+        notices: list[Notice] = [SessionsEnded(guest)]
+        if theirs.payload is not None:
+            with self.large_bodies.merging(player, pushed=len(theirs.payload), stored=len(saved.payload or b"")):
+                merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
+            payload, bests = merged.encode(), bests_of(merged.payload.stats)
+            told = counts_of(merged.payload).with_most_draws(saved.counts or NO_GAMES)
+            improved = saved.standing.improved_by(bests)
+            steps = (
+                *sync.saving(player, payload, told, bests if improved else None, now, first=saved.payload is None),
+                (guests.REMEMBER, player, access_expiry, told.encode()),
+            )
+            notices.append(ProgressStored(player, revision(payload), saved.session))
+            shown = improved and bool(saved.standing.visible)
+            reply = answer(payload, now, conflicts)
+        await guests.move(transaction, player, guest)
+        await accounts.delete(transaction, guest, buckets_of(guest))
+        try:
+            await transaction.commit_with(*steps)
+        finally:
+            if shown:
+                self.board.invalidate()
+        if shown:
+            notices.append(BoardsChanged(("leaderboard",)))
+        audit("guest joined", user_id=player)
+        self.bus.publish(*notices)
+        return reply
+
+
+def _merged(guest: bytes, saved: bytes | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
+    """The merged progress and the conflicts; raises BadRequest if it exceeds a player's limits."""
+    stored = None if saved is None else read_stored(saved)
+    merged, conflicts = joined(read_stored(guest), stored, player, now)
+    check_bounds(merged, stored)
+    if len(merged.encode()) > PAYLOAD_MAX_BYTES:
+        raise BadRequest("sync_too_large", "sync payload too large")
+    return merged, conflicts
+
+
+def _is_to_be_joined(pair: Pair) -> bool:
+    """Return whether the guest can be joined; False if the player has joined it before. Raises Refused otherwise."""
+    if pair.joined:
+        return False
+    if not pair.exists:
+        raise Conflict("guest_gone", "this guest is gone")
+    if not pair.is_guest:
+        raise _not_a_guest()
+    return True
+
+
+def _check_player(is_guest: bool | None) -> None:
+    if is_guest is None:
+        raise NotFound("user_not_found")
+    if is_guest:
+        raise Forbidden("guest", "a guest can't do this")
+
+
+def _not_a_guest() -> Conflict:
+    return Conflict("not_a_guest", "this account is not a guest")
