@@ -72,9 +72,9 @@ class Task:
             return found, await acting.perform(act, found.id, **given)
 
     async def warn_of_guest(self, database: Database, found: Player) -> None:
-        """Print a warning if the player is a guest, whose sessions are about to end."""
-        if await database.run(guests.is_guest, found.id):
-            self.progress.remark(f"'{found.username}' is a guest, which can't log in again and will be deleted")
+        """Print a warning if the player is a guest without a key, whose sessions are about to end."""
+        if await database.run(guests.is_keyless, found.id):
+            self.progress.remark(f"'{found.username}' is a guest without a key, which can't sign in again")
 
     @property
     def actor(self) -> Actor:

@@ -114,6 +114,7 @@ class PlayerFacts(Struct, frozen=True):
     suspension_message: str | None = None
     locked_since: datetime | None = None
     guest: Annotated[bool, Meta(description="whether the account is a guest, which has no password")] = False
+    keyless: Annotated[bool, Meta(description="whether it is a guest that can't sign in again by a key")] = False
     best_verdict: Annotated[
         str | None,
         Meta(

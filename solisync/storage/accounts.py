@@ -231,6 +231,7 @@ async def find(user_id: str | None, username: str | None) -> Player | None:
         NULL AS level, visible AS on_leaderboard, display_name, best_score, best_time_secs,
         recorded_at AS best_recorded_at, suspensions.since AS suspended_since, until AS suspended_until,
         message AS suspension_message, profile_locks.since AS locked_since, guest IS TRUE AS guest,
+        guest IS TRUE AND NOT EXISTS (SELECT FROM guest_keys WHERE user_id = users.id) AS keyless,
         CASE WHEN {VERIFIED} THEN 'verified' ELSE verdict END AS best_verdict, claim.id AS best_replay_id,
         CASE WHEN guest IS NULL AND suspensions.user_id IS NULL THEN '/players/' || username END AS page, payload
     FROM users

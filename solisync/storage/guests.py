@@ -84,6 +84,14 @@ async def is_guest(user_id: str) -> bool | None:
     """Return whether an account is a guest; None if the account no longer exists."""
 
 
+@found("""
+    SELECT true FROM users
+    WHERE id = $1::uuid AND guest AND NOT EXISTS (SELECT FROM guest_keys WHERE user_id = users.id)
+    """)
+async def is_keyless(user_id: str) -> bool:
+    """Return whether an account is a guest that can't sign in again once its sessions have ended."""
+
+
 async def register(
     statements: Statements,
     *,

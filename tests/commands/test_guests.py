@@ -4,16 +4,16 @@ import pytest
 
 from solisync.errors import Forbidden
 
-WARNING = "'{}' is a guest, which can't log in again and will be deleted"
+WARNING = "'{}' is a guest without a key, which can't sign in again"
 
 
 @pytest.fixture
 def guest(server):
-    """Begin a guest; return its username."""
+    """Begin a guest, perhaps with a key; return its username."""
 
-    async def guest():
+    async def guest(key=None):
         client = server.client()
-        await client.guest()
+        await client.guest(key)
         return (await client.me()).username
 
     return guest
@@ -47,11 +47,12 @@ async def test_facts_of_a_player_show_whether_it_is_a_guest(administrate, server
 
 @pytest.mark.parametrize("words", [("users", "suspend"), ("sessions", "revoke")], ids=" ".join)
 async def test_ending_the_sessions_of_a_guest_prints_a_warning(administrate, server, guest, words):
-    """A guest has no password to log in again; for a player there is no warning."""
+    """A guest without a key has no way back; for another guest or a player there is no warning."""
     await server.player("ann")
     name = await guest()
     assert WARNING.format(name) in " ".join((await administrate(*words, name, "--yes")).progress)
-    assert (await administrate(*words, "ann", "--yes")).progress == []
+    for other in ("ann", await guest("k" * 22)):
+        assert (await administrate(*words, other, "--yes")).progress == []
 
 
 async def test_guest_gets_no_reset_link(administrate, server, guest):

@@ -23,7 +23,7 @@ function acts(player, again) {
   const name = player.username;
   const suspended = player.suspended_since !== null;
   const on = player.display_name !== null;
-  const lasts = player.guest ? " A guest can’t sign in again, and will be deleted." : "";
+  const lasts = player.keyless ? " A guest without a key can’t sign in again." : "";
   const suspension = suspended
     ? { title: `End the suspension of ${name}`, text: "Content that was visible before the suspension is visible again.", verb: "End suspension", method: "PUT", path: `${P}/suspension`, body: { suspended: false }, undo: { suspended: true, until: player.suspended_until, message: player.suspension_message } }
     : { title: `Suspend ${name}`, text: `Ends ${counted(player.sessions, "session")}, and hides the leaderboard entry and replays from other players.${lasts}`, verb: "Suspend", method: "PUT", path: `${P}/suspension`, body: { suspended: true }, undo: { suspended: false }, danger: true, fields: [{ label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" }, { label: "Message", name: "message", hint: "optional; shown to the player" }] };
