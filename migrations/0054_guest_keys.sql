@@ -8,6 +8,7 @@ CREATE TABLE guest_keys (
 );
 CREATE INDEX guest_keys_gone ON guest_keys (gone_at) WHERE gone_at IS NOT NULL;
 
+-- A trigger, because a foreign key takes the user from the row, too.
 CREATE FUNCTION date_gone_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.gone_at := clock_timestamp();

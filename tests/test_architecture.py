@@ -61,7 +61,8 @@ KNOWN_TO = {
 # Handlers that wrap those of other nouns.
 WRAPPED = {
     "browser_sessions": {"accounts", "sessions", "new_passwords"},  # the same sessions, with a cookie
-    "guests": {"accounts", "sync"},  # the rules of registering, the answers of a push
+    "guests": {"accounts"},  # the rules of registering
+    "joins": {"sync"},  # the answers of a push
 }
 
 # SQL is in storage/, and in these modules, each for a reason.

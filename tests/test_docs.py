@@ -9,10 +9,10 @@ from msgspec import inspect, structs
 
 from bench import model
 from solisync import __version__
-from solisync.access import passwords
+from solisync.access import passwords, rate_limit
 from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
-from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, GUEST, OPT_IN, PASSWORD, STREAM_SECONDS, STREAMS
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, GUEST, OPT_IN, STREAM_SECONDS, STREAMS
 from solisync.access.tokens import TOKEN_MAX
 from solisync.checking import checker, confinement, timeline_maker, timelines
 from solisync.commands.main import command_parser
@@ -157,7 +157,7 @@ def test_bounds_on_the_security_page_are_those_of_the_code():
         "a statement, a lock, a transaction": f"5 s, 4 s, {TIMES.work:g} s",
         "register, login, refresh, recover, reset": f"{auth} (`SOLISYNC_AUTH_LIMIT`)",
         "history of accounts": f"one row for all that is the same within a second; {history.QUEUE:,} rows wait",
-        "keys of guests": f"{PASSWORD.most} changes in {PASSWORD.seconds} s for each player",
+        "keys of guests": f"{rate_limit.PASSWORD.most} changes in {rate_limit.PASSWORD.seconds} s for each player",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",

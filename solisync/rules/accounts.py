@@ -83,7 +83,7 @@ class TokenPair(Struct, frozen=True):
     player: PlayerOfKey = UNSET
 
 
-class SignedIn(NamedTuple):
+class IssuedPair(NamedTuple):
     """The tokens of a session; `repeated`: an equal request has begun it before."""
 
     pair: TokenPair

@@ -95,7 +95,7 @@ async def test_uncommitted_refresh_does_not_survive_revoking(administrate, serve
         now = datetime.now(UTC)
         values = (user_id, jti, now, str(uuid4()), now + LIVE, 1, None, "a", 10, 60, None)
         cursor.execute(sessions.ROTATE.execution, values)
-        assert cursor.fetchall() == [(None, 1)]
+        assert cursor.fetchall() == [(None, 1, "ann", False)]
         revoking = Deferred.fromCoroutine(administrate("sessions", "revoke", whom, "--yes"))
         await until(reactor, lambda: lock_waiters(server.dsn))
         assert not revoking.called

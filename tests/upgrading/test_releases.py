@@ -23,12 +23,13 @@ from tests.upgrading import played
 HERE = Path(__file__).parent
 RELEASES = sorted(file.name.removesuffix(".sql.xz") for file in HERE.glob("*.sql.xz"))
 WRITE = os.environ.get("WRITE_RELEASE")
-# What this version answers otherwise on purpose: replays of a suspended player are not listed, and admins get the
-# timeline of a refuted replay up to its fault.
+# What this version answers otherwise on purpose: replays of a suspended player are not listed, admins get the timeline
+# of a refuted replay up to its fault, and another player than oneself has a code of its own.
 MEANT = re.compile(
     r" root /(replays|players/[0-9a-f-]+/replays) answer replays \d+ listed: True is now False"
     r"| root /replays/[0-9a-f-]+/timeline (status: 409 is now 200"
     r"|answer error: 'replay can not be played back' is now 'nothing')"
+    r"| ann /api/players/[a-z]+/replays answer error: 'user not found' is now 'player not found'"
 )
 OFTEN_EMPTY = {"public_replays_begin"}  # it has a row where a large database was upgraded
 SETTINGS = {"SOLISYNC_ADMIN_LISTEN": "tcp:0:interface=127.0.0.1"}

@@ -6,6 +6,7 @@ from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of
+from tests.harness.postgres import truncate
 from tests.harness.service import start
 
 KEY, OTHER = "k" * 22, "o" * 64
@@ -213,6 +214,7 @@ async def test_changes_of_a_key_are_limited(server):
 
 async def test_refused_creation_does_not_count_as_a_login(reactor, shared_dsn):
     """The address of a school may sign in ten times a minute, though its limit of new guests is used up."""
+    truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_GUEST_LIMIT": "1/3600"})
     try:
         address = new_address()
@@ -226,6 +228,7 @@ async def test_refused_creation_does_not_count_as_a_login(reactor, shared_dsn):
 
 async def test_refused_creations_count_as_logins_above_a_bound(reactor, shared_dsn):
     """Ten in a minute are given back, so that an address can't send them without end."""
+    truncate(shared_dsn)
     running = await start(reactor, shared_dsn, settings={"SOLISYNC_GUEST_LIMIT": "1/3600"})
     try:
         address = new_address()

@@ -18,7 +18,8 @@ from tests.harness.service import refused, start
 NAME = {"username": "ann", "password": PASSWORD}
 NOTE = """
     WITH act AS (
-        INSERT INTO admin_acts (actor_kind, actor, act, target) VALUES ('shell', 'root', 'unlist', 'replay') RETURNING id
+        INSERT INTO admin_acts (actor_kind, actor, act, target) VALUES ('shell', 'root', 'unlist', 'replay')
+        RETURNING id
     )
     INSERT INTO admin_notes (act_id, user_id, replay_id, note)
     SELECT act.id, user_id, replays.id, 'seen by hand' FROM act, replays

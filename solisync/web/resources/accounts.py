@@ -19,8 +19,8 @@ from ...process.audit import audit
 from ...rules.accounts import (
     AuthRequest,
     Identity,
+    IssuedPair,
     Me,
-    SignedIn,
     TokenPair,
     check_new_password,
     check_username,
@@ -66,7 +66,7 @@ class Accounts:
         """
         return (await self.sign_up(body, user_agent, "register")).pair
 
-    async def sign_up(self, body: AuthRequest, user_agent: str | None, route: str) -> SignedIn:
+    async def sign_up(self, body: AuthRequest, user_agent: str | None, route: str) -> IssuedPair:
         """Do the work of `register`; requests to another `route` aren't equal."""
         username = check_username(body.username)
         password = check_new_password(body.password)
@@ -89,9 +89,9 @@ class Accounts:
             return await self._signed_up(username, password, digest)
         audit("register", user_id=user_id)
         player = Identity(user_id, username, guest=False)
-        return SignedIn(self.tokens.signed_in(player, record), repeated=False)
+        return IssuedPair(self.tokens.signed_in(player, record), repeated=False)
 
-    async def _signed_up(self, username: str, password: bytes, digest: bytes | None) -> SignedIn:
+    async def _signed_up(self, username: str, password: bytes, digest: bytes | None) -> IssuedPair:
         """The session that an equal request has begun; raises Conflict without one, or for another password."""
         taken = Conflict("username_taken", "username already taken")
         if digest is None:
@@ -102,7 +102,7 @@ class Accounts:
             raise taken
         audit("login repeated", user_id=stored.user_id)
         player = Identity(stored.user_id, username, guest=False)
-        return SignedIn(self.tokens.signed_in(player, begun), repeated=True)
+        return IssuedPair(self.tokens.signed_in(player, begun), repeated=True)
 
     @get("/api/me", summary="Show the player's profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:

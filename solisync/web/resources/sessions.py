@@ -22,9 +22,9 @@ from ...rules.accounts import (
     PASSWORD_MAX_BYTES,
     AuthRequest,
     Identity,
+    IssuedPair,
     LogoutRequest,
     RefreshRequest,
-    SignedIn,
     TokenPair,
     username_to_look_up,
 )
@@ -72,7 +72,7 @@ class Sessions:
         """
         return (await self.sign_in(body, user_agent, "login")).pair
 
-    async def sign_in(self, body: AuthRequest, user_agent: str | None, route: str) -> SignedIn:
+    async def sign_in(self, body: AuthRequest, user_agent: str | None, route: str) -> IssuedPair:
         """Do the work of `login`; requests to another `route` aren't equal."""
         username = username_to_look_up(body.username)
         password = body.password.encode()
@@ -88,7 +88,7 @@ class Sessions:
         wanted = self.tokens.record(self.now(), user_agent, digest)
         record = await self._begin(stored, wanted)
         player = Identity(stored.user_id, username or "", guest=False)
-        return SignedIn(self.tokens.signed_in(player, record), repeated=record.jti != wanted.jti)
+        return IssuedPair(self.tokens.signed_in(player, record), repeated=record.jti != wanted.jti)
 
     @post(
         "/api/auth/refresh",
