@@ -38,7 +38,7 @@ from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
-from solisync.storage import accounts, leaderboard, rate_limits, recent_replays, sessions, sync
+from solisync.storage import accounts, leaderboard, paging, rate_limits, recent_replays, sessions, sync
 from solisync.web.resources.sync import NIL
 
 BODY_MAX = 1_048_576
@@ -247,8 +247,8 @@ async def recent(request: Request) -> Response:
     count = recent_count(request.query_params.getlist("limit"))
     began = time.monotonic()
     if began >= _recent[0] + REMEMBERED_SECONDS:
-        rows = await pool.fetch(recent_replays.RECENT.sql)
-        _recent = began, [recent_replays.RECENT.row(str(row[0]), *row[1:]) for row in rows]
+        rows = await pool.fetch(recent_replays.PAGE.sql, *paging.END)
+        _recent = began, [recent_replays.PAGE.row(str(row[0]), *row[1:]) for row in rows]
     return answer(request, _encode(_recent[1][:count]), HEADERS)
 
 

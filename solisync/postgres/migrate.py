@@ -1,8 +1,9 @@
 """Migrations: upgrade the schema of the database to this version by SQL files, each once, in order, under a lock.
 
 A new database begins with baseline.sql, the schema of version 1.0.0; the numbered files follow. A numbered file is one
-transaction, or a single CREATE INDEX CONCURRENTLY, which PostgreSQL refuses in a transaction: then its first line is
-"-- concurrently". Settings are local to a transaction, so that a pooler passes none of them on to other connections.
+transaction, unless its first line is "-- concurrently", for a single CREATE INDEX CONCURRENTLY, which PostgreSQL
+refuses in a transaction; or "-- in batches", for a single DO that commits each batch, and may be repeated. Settings are
+local to a transaction, so that a pooler passes none of them on to other connections.
 """
 
 import hashlib
@@ -43,6 +44,7 @@ BASELINE = "baseline.sql"
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _REPLACED = re.compile(rf"^-- ({_NAME.pattern}) ([0-9a-f]{{64}})$", re.MULTILINE)
 _MARK = "-- concurrently\n"
+_IN_BATCHES = "-- in batches\n"
 _INDEX = re.compile(
     _MARK + r"(?:\s*--[^\n]*\n)*\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON\s[^;]*;?\s*", re.IGNORECASE
 )
@@ -70,6 +72,11 @@ class Migration:
         if self.name == BASELINE:
             return [(int(number), name, checksum) for name, number, checksum in _REPLACED.findall(self.sql)]
         return [(self.number, self.name, hashlib.sha256(self.sql.encode()).hexdigest())]
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether the file commits its batches itself."""
+        return self.sql.startswith(_IN_BATCHES)
 
     @property
     def index(self) -> str | None:
@@ -174,8 +181,9 @@ async def _apply_when_free(
 ) -> None:
     """Apply a migration; while its tables are in use, retry after `times.pause`, for up to `times.patience`."""
     _log.info("applying {name}", name=migration.name)
-    apply_one = _apply_in_transaction if migration.index is None else _create_index
-    advice = _ADVICE if migration.index is not None and connection.server.pooled else ""
+    whole = migration.index is None and not migration.in_batches
+    apply_one = _apply_in_transaction if whole else _apply_in_batches if migration.in_batches else _create_index
+    advice = "" if whole or not connection.server.pooled else _ADVICE
     deadline = reactor.seconds() + times.patience
     noticed = False
     while True:
@@ -231,6 +239,12 @@ async def _create_index(connection: Connection, migration: Migration) -> None:
         await connection.execute(f"DROP INDEX CONCURRENTLY {migration.index}")
     if valid != [(True,)]:
         await connection.execute(migration.sql)
+    await _record(connection, migration)
+
+
+async def _apply_in_batches(connection: Connection, migration: Migration) -> None:
+    """Run a migration that commits its batches; a killed attempt may have left some of them."""
+    await connection.execute(migration.sql)
     await _record(connection, migration)
 
 

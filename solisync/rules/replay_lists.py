@@ -12,7 +12,6 @@ from .shapes import U64, Id, Time
 
 RECENT_DEFAULT = 20
 RECENT_MAX = 50
-VERIFIED_AMONG = 1_000  # a list of verified replays looks at this many of the newest listed ones
 
 Count = Annotated[
     int,
@@ -21,9 +20,7 @@ Count = Annotated[
         description=f"rows of a page; {RECENT_DEFAULT} by default; values above {RECENT_MAX} count as {RECENT_MAX}",
     ),
 ]
-Verified = Annotated[
-    Literal["verified"], Meta(description=f"only verified replays among the newest {VERIFIED_AMONG:,}")
-]
+Verified = Annotated[Literal["verified"], Meta(description="only verified replays")]
 
 
 class Recent(Struct, frozen=True):
@@ -67,7 +64,7 @@ class PlayerReplays(Struct, frozen=True):
 
 
 class RecentReplays(Struct, frozen=True):
-    """A page of the recent list, newest first. Any page may have fewer replays than asked for, or none."""
+    """A page of the recent list, newest first; `next` is the position of the next page."""
 
     replays: list[Recent]
     next: Annotated[str | None, Meta(description="for `before`; null on the last page")]
@@ -103,10 +100,9 @@ def player_page(replays: list[Recent], count: int) -> PlayerReplays:
     return PlayerReplays(replays[:count], _next(replays, count))
 
 
-def recent_page(replays: list[Recent], count: int, end: ListPosition | None) -> RecentReplays:
-    """A page of the first `count` replays. If there are no more, the next page begins at the `end` of the search."""
-    further = end.text if end is not None and count > 0 else None
-    return RecentReplays(replays[:count], _next(replays, count) or further)
+def recent_page(replays: list[Recent], count: int) -> RecentReplays:
+    """A page of the first `count` replays, with the position of the next page if there are more."""
+    return RecentReplays(replays[:count], _next(replays, count))
 
 
 def _next(replays: Sequence[Recent], count: int) -> str | None:

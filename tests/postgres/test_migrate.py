@@ -392,6 +392,32 @@ async def test_file_outside_of_a_transaction_creates_one_index_only(reactor, emp
         await migrate(reactor, empty_database, load_migrations(folder(m0001_one=f"-- concurrently\n{sql}")))
 
 
+BATCHES = """-- in batches
+DO $$
+BEGIN
+    WHILE EXISTS (SELECT FROM one WHERE done IS NULL) LOOP
+        UPDATE one SET done = 10 / n WHERE n = (SELECT max(n) FROM one WHERE done IS NULL);
+        COMMIT;
+    END LOOP;
+END
+$$;
+"""
+
+
+async def test_migration_in_batches_keeps_the_batches_before_a_failure(reactor, empty_database, folder):
+    """The next attempt goes on after them, and the file is recorded when all are done."""
+    await migrate(reactor, empty_database, load_migrations(folder(m0001_one="CREATE TABLE one (n int, done int)")))
+    run_sql(empty_database, "INSERT INTO one (n) VALUES (5), (2), (0)")
+    migrations = load_migrations(folder(m0002_batches=BATCHES))
+    with pytest.raises(FatalError, match=r"0002_batches\.sql failed: division by zero"):
+        await migrate(reactor, empty_database, migrations)
+    assert run_sql(empty_database, "SELECT n, done FROM one ORDER BY n") == [(0, None), (2, 5), (5, 2)]
+    assert applied(empty_database) == ["0001_one.sql"]
+    run_sql(empty_database, "UPDATE one SET n = 1 WHERE n = 0")
+    assert await migrate(reactor, empty_database, migrations) == ["0002_batches.sql"]
+    assert run_sql(empty_database, "SELECT sum(done) FROM one") == [(17,)]
+
+
 async def test_unreachable_database_is_a_failure_that_may_be_retried(reactor):
     """The error means that nothing was done."""
     with pytest.raises(ConnectionFailed, match="No such file"):

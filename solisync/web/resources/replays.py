@@ -83,9 +83,10 @@ class Replays:
         count, verified = recent_count(limit), verified_only(verdict)
         if not before:
             return Reply.of((await self.recent.get(verified))[:count])
-        position = None if before == [""] else read_position(before, "before")
-        page, end = await self.database.run(recent_replays.recent_page, verified, position)
-        return Reply.of(recent_page(page, count, end))
+        if before == [""]:
+            return Reply.of(recent_page(await self.recent.get(verified), count))
+        position = read_position(before, "before")
+        return Reply.of(recent_page(await self.database.run(recent_replays.recent, verified, position), count))
 
     @get(
         "/api/players/{username}/replays",

@@ -25,7 +25,8 @@ function table() {
   byId("more-place").hidden = !next;
   const shown = chosen();
   if (shown.length) return replayTable(shown, today);
-  return h("p", { class: "quiet" }, replays.length || next ? "None of the newest games match these filters." : "No games have been uploaded yet.");
+  return h("p", { class: "quiet" }, replays.length || next ? "None of the newest games match these filters."
+    : form.check.value ? "No games have been uploaded yet." : "No wins have been verified yet.");
 }
 
 /** Load the newest replays, or with a position the next page below them. @param {string} before */
