@@ -159,6 +159,7 @@ def test_bounds_on_the_security_page_are_those_of_the_code():
         "history of accounts": f"one row for all that is the same within a second; {history.QUEUE:,} rows wait",
         "keys of guests": f"{rate_limit.PASSWORD.most} changes in {rate_limit.PASSWORD.seconds} s for each player",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
+        "joins of guests": f"{rate_limit.JOIN.most} in {rate_limit.JOIN.seconds} s for each player;",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",
         "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",

@@ -63,14 +63,11 @@ MOVE = Statement(
     ), evidence AS (
         UPDATE board_evidence SET user_id = $1::uuid WHERE user_id = $2::uuid AND board = 'own'
     ), charged AS (
-        INSERT INTO replay_usage AS usage (user_id, replays, used_bytes)
-        SELECT $1::uuid, count(*), coalesce(sum(replay_charge(size)), 0) FROM (
-            SELECT size FROM moved UNION ALL
-            SELECT size FROM replays
-            WHERE user_id = $1::uuid AND NOT EXISTS (SELECT FROM replay_usage WHERE user_id = $1::uuid)
-        ) AS counted
-        ON CONFLICT (user_id) DO UPDATE
-            SET replays = usage.replays + excluded.replays, used_bytes = usage.used_bytes + excluded.used_bytes
+        UPDATE replay_usage SET
+            replays = coalesce(replays, (SELECT count(*) FROM replays WHERE user_id = $1::uuid))
+                + (SELECT count(*) FROM moved),
+            used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
+        WHERE user_id = $1::uuid
     )
     INSERT INTO joined_guests (guest_id, user_id) VALUES ($2::uuid, $1::uuid)
     """,
@@ -182,6 +179,11 @@ async def lock_pair(transaction: Transaction, player: str, guest: str) -> Pair |
     """)
 async def spend(guest: str, jti: str) -> bool:
     """Spend the refresh token of a guest; False if it was spent before."""
+
+
+@one("SELECT EXISTS (SELECT FROM replays WHERE user_id = $1::uuid)", row=bool)
+async def has_replays(guest: str) -> bool:
+    """Return whether a guest has replays."""
 
 
 async def move(transaction: Transaction, player: str, guest: str) -> None:

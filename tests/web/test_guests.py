@@ -13,6 +13,7 @@ from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of, replay
+from tests.harness.postgres import truncate
 from tests.harness.service import refused, start
 
 NAME = {"username": "ann", "password": PASSWORD}
@@ -470,7 +471,6 @@ async def test_join_adds_the_replays_to_those_of_the_player(server):
         await guest.upload()
     await join(server, ann, guest.refresh)
     ours = "SELECT replays, used_bytes FROM replay_usage JOIN users ON users.id = user_id WHERE username = 'ann'"
-    server.sql("UPDATE replay_usage SET replays = 3 WHERE replays IS NULL")
     assert server.sql(ours) == [(3, 3 * 4096)]
 
 
@@ -544,3 +544,42 @@ async def test_too_large_join_changes_nothing(server):
     assert (await guest.me())["guest"] is True
     body = {"refresh_token": guest.refresh}
     assert (await server.ask("POST", "/api/auth/refresh", body=body)).status == 200
+
+
+async def test_joins_are_limited(server):
+    """Ten in a minute: each may read and merge two megabytes, also when it is refused."""
+    ann = await server.player("ann")
+    statuses = [(await join(server, ann, "x")).status for _ in range(11)]
+    assert statuses == [409] * 10 + [429]
+
+
+async def test_refused_joins_use_up_the_budget_of_large_bodies(server):
+    """Both stored documents are paid for before they are decoded; ten large pushes alone would be admitted."""
+    ann, guest = await server.player("ann"), await begin(server)
+    large = progress_of(zz_a="x" * 1_000_000)
+    token = ann.tokens.access_token
+    await server.ask("POST", "/api/sync/push", body=large, bearer=token)
+    await guest.push(zz_b="x" * 1_000_000)
+    codes = {(await join(server, ann, guest.refresh)).headers["error-code"] for _ in range(9)}
+    assert codes == {"sync_too_large"}
+    pushed = {(await server.ask("POST", "/api/sync/push", body=large, bearer=token)).status for _ in range(10)}
+    assert pushed == {200, 429}
+    assert (await guest.me())["guest"] is True
+
+
+async def test_player_whose_replays_fill_the_quota_joins_no_guest_with_replays(reactor, shared_dsn):
+    """Nothing is spent. A player with any room takes them all."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, settings={"SOLISYNC_REPLAY_QUOTA_MIB": "1"})
+    try:
+        ann, guest, empty = await running.player("ann"), await begin(running), await begin(running)
+        await ann.upload_replay(replay())
+        running.sql("UPDATE replay_usage SET used_bytes = 1048576")
+        await guest.upload()
+        answer = await join(running, ann, guest.refresh)
+        assert (answer.status, answer.headers["error-code"]) == (400, "replay_storage_full")
+        assert (await join(running, ann, empty.refresh)).status == 200
+        running.sql("UPDATE replay_usage SET used_bytes = 1048575")
+        assert (await join(running, ann, guest.refresh)).status == 200
+    finally:
+        await running.service.stopService()

@@ -43,6 +43,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     def refused(name: str) -> Callable[[], None]:
         return lambda: parts.metrics.refusals.labels(name).inc()
 
+    quota_bytes = settings.replay_quota_mib * MIB or None
     opened = make(StreamRateLimit, on_refusal=refused(StreamRateLimit.name))
     accounts, new_passwords = make(Accounts), make(NewPasswords)
     sessions, sync = make(Sessions, limit=settings.auth_limit), make(Sync)
@@ -50,7 +51,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
         accounts,
         sessions,
         make(Guests, auth_limit=settings.auth_limit, limit=settings.guest_limit),
-        make(Joins, sync=sync),
+        make(Joins, sync=sync, quota_bytes=quota_bytes),
         make(Export),
         make(Avatars, public=settings.public_avatars),
         new_passwords,
@@ -58,7 +59,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
         sync,
         make(Leaderboard),
         make(Challenge),
-        make(Replays, quota_bytes=settings.replay_quota_mib * MIB or None),
+        make(Replays, quota_bytes=quota_bytes),
         make(Verdicts, turns=make(OneAtATime, on_refusal=refused(Timelines.name))),
         make(Boards),
         make(Analytics),

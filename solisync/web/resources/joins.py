@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from ...access.large_bodies import LargeBodies
-from ...access.rate_limit import buckets_of
+from ...access.rate_limit import JOIN, buckets_of
 from ...access.tokens import RefreshClaims, Tokens
 from ...errors import BadRequest, Conflict, Forbidden, NotFound, Unauthorized
 from ...events.bus import Bus
@@ -21,7 +21,7 @@ from ...rules.documents import read_stored, revision
 from ...rules.guests import JoinRequest, joined
 from ...rules.leaderboard import bests_of
 from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
-from ...storage import accounts, guests, restrictions, sync
+from ...storage import accounts, guests, replays, restrictions, sync
 from ...storage.guests import Pair
 from ..route import post
 from ..shared_cache import CoalescingCache
@@ -31,7 +31,10 @@ from .sync import Sync, answer
 
 @dataclass(frozen=True, kw_only=True)
 class Joins:
-    """Gives the games of guests to players."""
+    """Gives the games of guests to players.
+
+    Joins of a player with fewer than `quota_bytes` of replays may exceed that by the quota of a guest.
+    """
 
     tag: ClassVar[str] = "guests"
 
@@ -39,6 +42,7 @@ class Joins:
     tokens: Tokens
     sync: Sync
     large_bodies: LargeBodies
+    quota_bytes: int | None
     board: CoalescingCache[Reply]
     bus: Bus
     now: Callable[[], datetime]
@@ -46,8 +50,17 @@ class Joins:
     @post(
         "/api/me/join",
         protected=True,
+        limit=JOIN,
         answer=SyncAnswer,
-        errors=("guest", "guest_gone", "not_a_guest", "sync_too_large", "sync_too_many", "user_not_found"),
+        errors=(
+            "guest",
+            "guest_gone",
+            "not_a_guest",
+            "replay_storage_full",
+            "sync_too_large",
+            "sync_too_many",
+            "user_not_found",
+        ),
     )
     async def join(self, *, player: str, access_expiry: int, body: JoinRequest) -> Reply:
         """Give the guest's games and replays to the player, and delete the guest.
@@ -85,11 +98,14 @@ class Joins:
         theirs = await sync.read(transaction, guest)
         assert saved is not None, "the player's row is locked"
         assert theirs is not None, "the guest's row is locked"
+        if await guests.has_replays(transaction, guest):
+            await self._check_room(transaction, player)
         reply, shown = None, False
         steps: tuple[Call, ...] = ()
         notices: list[Notice] = [SessionsEnded(guest)]
         if theirs.payload is not None:
-            with self.large_bodies.merging(player, pushed=len(theirs.payload), stored=len(saved.payload or b"")):
+            both = len(theirs.payload) + len(saved.payload or b"")
+            with self.large_bodies.merging(player, pushed=0, stored=both):
                 merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
             payload, bests = merged.encode(), bests_of(merged.payload.stats)
             told = counts_of(merged.payload).with_most_draws(saved.counts or NO_GAMES)
@@ -113,6 +129,13 @@ class Joins:
         audit("guest joined", user_id=player)
         self.bus.publish(*notices)
         return reply
+
+    async def _check_room(self, transaction: Transaction, player: str) -> None:
+        """Raise BadRequest if the player has no room for replays; otherwise those of a guest fit, all of them."""
+        room = await replays.room(transaction, player, None)
+        assert room is not None, "the player's row is locked"
+        if self.quota_bytes is not None and room.used_bytes >= self.quota_bytes:
+            raise BadRequest("replay_storage_full", "replay storage is full")
 
 
 def _merged(guest: bytes, saved: bytes | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
