@@ -20,6 +20,7 @@ NAMELESS = {  # see tests/web/test_public_replays.py and tests/test_daily_number
     "daily_numbers",
     "account_deletions",
     "guest_keys",
+    "large_accounts",
 }
 
 

@@ -1,7 +1,7 @@
 """The definition of an act, and how an act is performed: docs/moderation.md "The record of acts"."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import Code, NotFound
@@ -12,9 +12,11 @@ from ..postgres.transaction import Transaction
 from ..process.audit import Event, audit
 from ..rules.administration import NOTE_MAX, Reason, check_text
 from ..rules.shapes import is_id
-from ..storage import acts, boards, replays
+from ..storage import acts, boards, large_accounts, replays
 from ..storage.accounts import Player
 from ..storage.acts import Actor, TargetKind
+from ..storage.large_accounts import Waiting
+from .large_accounts import settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,8 @@ class Done:
     """The result of an act: whether it changed anything, and the states `before` and `after` in words, for the record.
 
     `steps` are statements to run last. `sessions_ended` is true if sessions of the player, or the account, have ended.
-    `queued` is true if a replay now waits for a check. `result` is for the caller.
+    `queued` is true if a replay now waits for a check. `result` is for the caller. `settled` is false while the lists
+    and boards of a large account follow.
     """
 
     changed: bool
@@ -32,6 +35,7 @@ class Done:
     sessions_ended: bool = False
     queued: bool = False
     result: Any = None
+    settled: bool = True
 
 
 NOTHING = Done(changed=False)
@@ -73,12 +77,16 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acting:
-    """Performs acts on a database as this actor, and notifies all processes by `publish`."""
+    """Performs acts on a database as this actor, and notifies all processes by `publish`.
+
+    With `settling`, an act on a large account ends when its lists and boards have followed.
+    """
 
     database: Database
     publish: Publish
     by: Actor
     why: Why = field(default_factory=Why)
+    settling: bool = False
 
     async def perform(self, act: Act, target: str, **given: Any) -> Done:
         """Perform an act on the player or the replay with this id, and record the act if it changed anything.
@@ -87,7 +95,7 @@ class Acting:
         """
         if not is_id(target):
             raise NotFound(NOT_FOUND[act.target])
-        player, done, changed = await self.database.transact(self._perform, act, target, given)
+        player, done, changed, waiting = await self.database.transact(self._perform, act, target, given)
         if done.changed:
             audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
             if act.event is not None:
@@ -99,6 +107,11 @@ class Acting:
                 notices.append(ReplayStored())
             if notices:
                 self.publish(*notices)
+        if waiting is None:
+            return done
+        if not self.settling:
+            return replace(done, settled=False)
+        await settle(self.database, self.publish, waiting)
         return done
 
     def log_for_all(self, what: str) -> None:
@@ -108,7 +121,7 @@ class Acting:
 
     async def _perform(
         self, transaction: Transaction, act: Act, target: str, given: dict[str, Any]
-    ) -> tuple[Player, Done, tuple[str, ...]]:
+    ) -> tuple[Player, Done, tuple[str, ...], Waiting | None]:
         replay_id = None if act.target == "player" else target
         player = await self._lock(transaction, target, replay_id)
         if replay_id is not None:
@@ -121,8 +134,9 @@ class Acting:
             return done
 
         done, changed = await boards.changed_by(transaction, player.id, run)
+        waiting = await large_accounts.waiting_of(transaction, player.id)
         if not done.changed:
-            return player, done, ()
+            return player, done, (), waiting
         record = acts.recording(
             act.name,
             act.target,
@@ -135,7 +149,7 @@ class Acting:
             after=done.after,
         )
         await transaction.commit_with(*record)
-        return player, done, changed
+        return player, done, changed, waiting
 
     async def _lock(self, transaction: Transaction, target: str, replay_id: str | None) -> Player:
         user_id = target if replay_id is None else await replays.owner(transaction, replay_id)

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from ..access.rate_limit import buckets_of
 from ..errors import BadRequest, Conflict, DatabaseError, Forbidden
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
@@ -13,6 +12,7 @@ from ..rules.sessions import ACCESS_LIFETIME
 from ..storage import accounts, guests, recovery, restrictions, sessions
 from ..storage.accounts import Player
 from .act import NOTHING, Acting, Done, act
+from .large_accounts import erase
 
 LIFETIME = int(ACCESS_LIFETIME.total_seconds())
 
@@ -94,7 +94,7 @@ async def delete(transaction: Transaction, player: Player, *, username: str | No
     """Delete a player and all their data, as the player can; raises BadRequest if `username` is given and differs."""
     if username not in (None, player.username):
         raise BadRequest("bad_field", "username is not that of this player")
-    deleted = await accounts.delete(transaction, player.id, buckets_of(player.id))
+    deleted = await erase(transaction, player.id)
     return Done(changed=deleted, sessions_ended=deleted)
 
 

@@ -63,7 +63,7 @@ class Task:
         """Yield an Acting in the name of the operator who runs the command, with the command's reason and note."""
         why = Why(self.chosen.reason, self.chosen.note)
         async with self.database() as database:
-            yield Acting(database=database, publish=command_notices(database), by=self.actor, why=why)
+            yield Acting(database=database, publish=command_notices(database), by=self.actor, why=why, settling=True)
 
     async def perform(self, act: Act, **given: Any) -> tuple[Player, Done]:
         """Perform an act on the player in the argument `user`; returns the player before the act, and the result."""

@@ -229,6 +229,7 @@ class Acted(Struct, frozen=True, kw_only=True):
 
     ok: bool = True
     changed: bool
+    settled: Annotated[bool, Meta(description="false while lists and boards of a large account follow")] = True
 
 
 class EndedSessions(Acted, frozen=True, kw_only=True):

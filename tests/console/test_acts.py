@@ -73,6 +73,7 @@ async def test_access_of_a_player_ends_once(console, ann):
     assert await act(console, "POST", f"{player}/sessions/end", access=True) == {
         "ok": True,
         "changed": True,
+        "settled": True,
         "ended": 1,
     }
     assert (await act(console, "POST", f"{player}/sessions/end", access=True))["changed"] is False

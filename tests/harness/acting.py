@@ -12,12 +12,12 @@ from solisync.web.shared_cache import SECONDS
 
 
 @asynccontextmanager
-async def operator(reactor, dsn):
+async def operator(reactor, dsn, **options):
     """An object that performs acts, like a command."""
     database = Database(reactor=reactor, size=1, statements=())
     database.open(dsn)
     try:
-        yield Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"))
+        yield Acting(database=database, publish=command_notices(database), by=Actor("shell", "operator"), **options)
     finally:
         await database.close(1)
 

@@ -127,13 +127,12 @@ class Acts:
         """Change the display name of a player's leaderboard entry, hide the entry, or show it."""
         if body.display_name is UNSET and body.visible is UNSET:
             raise BadRequest("bad_field", "display_name or visible is needed")
-        acting, changed = self._acting(body, actor), False
+        acting, done = self._acting(body, actor), []
         if body.display_name is not UNSET:
-            named = await acting.perform(profiles.name, user_id, display_name=body.display_name)
-            changed = named.changed
+            done.append(await acting.perform(profiles.name, user_id, display_name=body.display_name))
         if body.visible is not UNSET:
-            changed |= (await acting.perform(profiles.show if body.visible else profiles.hide, user_id)).changed
-        return Acted(changed=changed)
+            done.append(await acting.perform(profiles.show if body.visible else profiles.hide, user_id))
+        return Acted(changed=any(each.changed for each in done), settled=all(each.settled for each in done))
 
     @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
@@ -178,7 +177,8 @@ class Acts:
         return Acting(database=self.database, publish=self.publish, by=actor, why=why)
 
     async def _act(self, act: Act, target: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
-        return Acted(changed=(await self._acting(body, actor).perform(act, target, **given)).changed)
+        done = await self._acting(body, actor).perform(act, target, **given)
+        return Acted(changed=done.changed, settled=done.settled)
 
 
 def _suspended(tried: list[str], suspended: list[str], left: list[str]) -> Suspended:

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import ClassVar
 
 from ...access.passwords import Passwords
-from ...access.rate_limit import AUTH, buckets_of
+from ...access.rate_limit import AUTH
 from ...access.tokens import Tokens
+from ...acts.large_accounts import erase, settle
 from ...errors import Code, Conflict, NotFound
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded, boards_changed
@@ -28,7 +29,7 @@ from ...rules.accounts import (
 )
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Ok
-from ...storage import accounts, boards, sessions
+from ...storage import accounts, boards, large_accounts, sessions
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -116,12 +117,13 @@ class Accounts:
     async def delete(self, *, player: str) -> Ok:
         """Delete the account with all of the player's data; no error if it was deleted before."""
         with self.board.changing(), self.recent.changing():
-            deleted, changed = await self.database.transact(
-                boards.changed_by, player, accounts.delete, player, buckets_of(player)
-            )
+            deleted, changed = await self.database.transact(boards.changed_by, player, erase, player)
         if deleted:
             self.board.invalidate()
             self.recent.invalidate()
             audit("account deleted", user_id=player)
             self.bus.publish(SessionsEnded(player), *boards_changed(changed, with_player=True))
+            waiting = await self.database.run(large_accounts.waiting_of, player)
+            if waiting is not None:
+                await settle(self.database, self.bus.publish, waiting)
         return Ok()

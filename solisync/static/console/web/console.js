@@ -92,7 +92,7 @@ export function confirm(plan, then) {
       const answer = await act(plan.method, plan.path, body);
       dialog.close();
       if (answer.left?.length) tell(`${counted(answer.left.length, "player")} not suspended in time: select them again.`);
-      else tell(answer.changed === false ? "No change needed." : `${plan.title}: done.`);
+      else tell(answer.changed === false ? "No change needed." : `${plan.title}: done.${answer.settled === false ? " Lists and boards follow within minutes." : ""}`);
       await then(answer);
       if (answer.changed) offerUndo(plan, reason.value, then);
     } catch (error) {

@@ -1,0 +1,26 @@
+"""What acts on large accounts leave for later, in batches: docs/moderation.md "Large accounts"."""
+
+from ..access.rate_limit import buckets_of
+from ..events.notices import Publish, boards_changed
+from ..postgres.database import Database
+from ..postgres.transaction import Transaction
+from ..storage import accounts, large_accounts
+from ..storage.large_accounts import Waiting
+
+BATCH = 2_000  # replays that a transaction hides, shows or deletes
+
+
+async def erase(transaction: Transaction, user_id: str) -> bool:
+    """Delete an account, or begin to delete a large one; False if it doesn't exist any more."""
+    if await large_accounts.begin_erasure(transaction, user_id):
+        return True
+    return await accounts.delete(transaction, user_id, buckets_of(user_id))
+
+
+async def settle(database: Database, publish: Publish, account: Waiting) -> None:
+    """Do what is left of a large account. An interruption keeps the batches that are done."""
+    while await database.run(large_accounts.settle, account.id, BATCH):
+        pass
+    if account.erased:
+        await database.transact(accounts.delete, account.id, buckets_of(account.id))
+    publish(*boards_changed((), with_player=True))
