@@ -74,13 +74,19 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
     if settings.database_url is not None and not connection.server.pooled:
         for finding in connections(settings, server):
             yield finding
-    number = await schema.number(Statements(connection))
-    yield _schema(number)
-    if number >= BACKUPS_RECORDED:
-        yield backup(theirs.timestamp() - await schema.last_backup(Statements(connection)))
     unusable = await introspection.unusable_tables(connection)
+    if not {"schema_migrations", "last_backup"} & {*unusable}:
+        number = await schema.number(Statements(connection))
+        yield _schema(number)
+        if number >= BACKUPS_RECORDED:
+            yield backup(theirs.timestamp() - await schema.last_backup(Statements(connection)))
+    for names, grant in await introspection.unreadable(connection):
+        yield wrong("backup", f"this role can't back up: it may not read {', '.join(names)}", grant)
+    for finding in log(*await introspection.logging(connection)):
+        yield finding
     if unusable:
-        yield wrong("rights", f"this role may not use {', '.join(unusable)}", "make it the owner of these tables")
+        advice = "make it the owner of these tables, or see docs/deployment.md#least-privileges"
+        yield wrong("rights", f"this role may not use {', '.join(unusable)}", advice)
     elif not server.may_create:
         yield note("rights", "this role may not create tables", "let its owner run solisync --migrate at upgrades")
     else:
@@ -207,6 +213,13 @@ def backup(age_seconds: float) -> Finding:
     if hours > BACKUP_HOURS:
         return wrong("backup", text, "see why the nightly solisync backup fails")
     return fine("backup", text)
+
+
+def log(role: str, settings: list[str]) -> Iterator[Finding]:
+    """Check that the server's log gets no statement of this role; `settings` would keep them out."""
+    if settings:
+        advice = f"as a superuser: {'; '.join(f'ALTER ROLE {role} SET {each}' for each in settings)}; then restart"
+        yield note("log", "PostgreSQL may log statements of this role, with hashes of passwords", advice)
 
 
 def disk(data_dir: Path | None, database_bytes: int) -> Finding:

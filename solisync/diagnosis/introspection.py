@@ -44,6 +44,31 @@ _UNUSABLE = """
     ORDER BY relname
 """
 
+# pg_dump reads every table and sequence but those of extensions. A row for each statement that grants what is missing.
+_UNREADABLE = """
+    WITH relations AS (
+        SELECT relname, nspname, CASE relkind WHEN 'S' THEN 'SEQUENCES' ELSE 'TABLES' END AS kind,
+            has_schema_privilege(nspname, 'USAGE') AS enters, has_table_privilege(pg_class.oid, 'SELECT') AS reads
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE relkind IN ('r', 'p', 'S') AND nspname <> 'information_schema' AND nspname !~ '^pg_' AND NOT EXISTS (
+            SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e'
+        )
+    )
+    SELECT array_agg(relname::text ORDER BY relname), concat(
+        CASE WHEN NOT enters THEN format('GRANT USAGE ON SCHEMA %I TO %I; ', nspname, current_user) END,
+        format('GRANT SELECT ON ALL %s IN SCHEMA %I TO %I', kind, nspname, current_user)
+    )
+    FROM relations WHERE NOT (enters AND reads) GROUP BY nspname, kind, enters ORDER BY nspname, kind
+"""
+
+# The settings by which the server logs statements of this role that show data, with a value that logs none.
+_LOGGING = """
+    SELECT quote_ident(current_user), array_agg(name || ' = ' || safe ORDER BY name)
+    FROM (VALUES ('log_min_error_statement', 'panic'), ('log_statement', 'none'), ('log_min_duration_statement', '-1'))
+        AS wanted (name, safe)
+    WHERE current_setting(name) <> safe AND (name, current_setting(name)) <> ('log_statement', 'ddl')
+"""
+
 # Relations of extensions don't count.
 _IS_EMPTY = """
     SELECT NOT EXISTS (
@@ -194,6 +219,17 @@ async def data_directory(connection: Connection) -> str | None:
 async def unusable_tables(connection: Connection) -> list[str]:
     """The names of tables that this role may not read and write."""
     return [name for (name,) in await connection.execute(_UNUSABLE)]
+
+
+async def unreadable(connection: Connection) -> list[tuple[list[str], str]]:
+    """The tables and sequences that a backup by this role can't read, and for each group the GRANT that it lacks."""
+    return [(names, grant) for names, grant in await connection.execute(_UNREADABLE)]
+
+
+async def logging(connection: Connection) -> tuple[str, list[str]]:
+    """This role, quoted, and the settings to change so that the server logs none of its statements with data."""
+    ((role, settings),) = await connection.execute(_LOGGING)
+    return str(role), settings or []
 
 
 async def is_empty(connection: Connection) -> bool:

@@ -142,7 +142,11 @@ async def apply(
     except (TransactionAborted, Declined):
         raise
     except DatabaseError as error:
-        raise FatalError(f"solisync: this role can't use the database: {error}: make it the owner") from error
+        own = connection.libpq.info
+        raise FatalError(
+            f"solisync: role {own.user} can't use the database {own.dbname}: {error}: make it the owner, or let the"
+            " owner run solisync --migrate and repeat the GRANTs of docs/deployment.md#least-privileges there"
+        ) from error
     applied_now = []
     for migration in migrations:
         if migration.name == BASELINE and applied:

@@ -33,6 +33,7 @@ from tests.harness.postgres import run_sql
 from tests.harness.processes import free_port, run
 
 LATEST = load_migrations()[-1].number
+ROWS = "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO clerk"
 
 
 @pytest.fixture
@@ -49,6 +50,14 @@ def examine(administrate):
         return found
 
     return examine
+
+
+@pytest.fixture
+def clerk(migrated_database):
+    """The DSN of a role that owns nothing."""
+    run_sql(migrated_database, "CREATE ROLE clerk LOGIN")
+    yield migrated_database.replace("user=solisync", "user=clerk")
+    run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
 
 
 async def test_healthy_service_has_no_findings(administrate, server):
@@ -253,20 +262,15 @@ async def test_doctor_counts_the_connections_that_a_node_may_take(examine, share
 
 
 @pytest.mark.parametrize("limited", ["ROLE clerk", "DATABASE {name}"])
-async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examine, migrated_database, limited):
+async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examine, migrated_database, clerk, limited):
     """The limits of the role and the database count like the server's; superusers have none."""
     name = parse_dsn(migrated_database)["dbname"]
-    clerk = migrated_database.replace("user=solisync", "user=clerk")
-    run_sql(migrated_database, "CREATE ROLE clerk LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
-    run_sql(migrated_database, "GRANT CREATE ON SCHEMA public TO clerk")
-    try:
-        for limit, is_wrong in ((10, True), (50, True), (51, False)):
-            run_sql(migrated_database, f"ALTER {limited.format(name=name)} CONNECTION LIMIT {limit}")
-            found = await examine(wrong=is_wrong, DATABASE_URL=clerk, SOLISYNC_WORKERS="2")
-            assert (("wrong", "database") in found) is is_wrong
-        assert ("wrong", "database") not in await examine(wrong=False, DATABASE_URL=migrated_database)
-    finally:
-        run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
+    run_sql(migrated_database, f"{ROWS}; GRANT CREATE ON SCHEMA public TO clerk")
+    for limit, is_wrong in ((10, True), (50, True), (51, False)):
+        run_sql(migrated_database, f"ALTER {limited.format(name=name)} CONNECTION LIMIT {limit}")
+        found = await examine(wrong=is_wrong, DATABASE_URL=clerk, SOLISYNC_WORKERS="2")
+        assert (("wrong", "database") in found) is is_wrong
+    assert ("wrong", "database") not in await examine(wrong=False, DATABASE_URL=migrated_database)
 
 
 @pytest.mark.parametrize(
@@ -282,19 +286,14 @@ async def test_schema_of_another_version_is_noted(examine, empty_database, react
     assert advice in (await examine(wrong=False, DATABASE_URL=empty_database))[level, "schema"]
 
 
-async def test_missing_rights_are_found(examine, migrated_database):
+async def test_missing_rights_are_found(examine, migrated_database, clerk):
     """A role needs rights on the tables. Without the right to create tables, the owner applies migrations."""
-    run_sql(migrated_database, "CREATE ROLE clerk LOGIN")
-    clerk = migrated_database.replace("user=solisync", "user=clerk")
-    try:
-        run_sql(migrated_database, "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk")
-        assert "may not create tables" in (await examine(wrong=False, DATABASE_URL=clerk))["note", "rights"]
-        run_sql(migrated_database, "GRANT CREATE ON SCHEMA public TO clerk")
-        assert ("ok", "rights") in await examine(wrong=False, DATABASE_URL=clerk)
-        run_sql(migrated_database, "REVOKE DELETE ON replays FROM clerk")
-        assert "may not use replays" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
-    finally:
-        run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
+    run_sql(migrated_database, ROWS)
+    assert "may not create tables" in (await examine(wrong=False, DATABASE_URL=clerk))["note", "rights"]
+    run_sql(migrated_database, "GRANT CREATE ON SCHEMA public TO clerk")
+    assert ("ok", "rights") in await examine(wrong=False, DATABASE_URL=clerk)
+    run_sql(migrated_database, "REVOKE DELETE ON replays FROM clerk")
+    assert "may not use replays" in (await examine(DATABASE_URL=clerk))["wrong", "rights"]
 
 
 @pytest.mark.parametrize(
@@ -369,3 +368,37 @@ async def test_address_of_the_site_is_asked(examine, reactor, place, monkeypatch
         await port.stopListening()
     assert ("note", "site") in await examine(**given)
     assert "the pages are off" in (await examine(**given, SOLISYNC_PAGES="off"))["note", "site"]
+
+
+async def test_role_that_cannot_back_up_is_found_with_the_grant_that_it_lacks(examine, migrated_database, clerk):
+    """pg_dump reads each sequence, and tables of other schemas too. The advice is enough."""
+    run_sql(migrated_database, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO clerk")
+    sequences = "may not read account_history_id_seq, admin_acts_id_seq, "
+    grant = "GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO clerk"
+    found = (await examine(DATABASE_URL=clerk))["wrong", "backup"]
+    assert f"this role can't back up: it {sequences}" in found
+    assert found.endswith(grant)
+    run_sql(migrated_database, grant)
+    assert ("wrong", "backup") not in await examine(wrong=False, DATABASE_URL=clerk)
+    run_sql(migrated_database, 'CREATE SCHEMA "Other"; CREATE TABLE "Other".notes ()')
+    grant = 'GRANT USAGE ON SCHEMA "Other" TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA "Other" TO clerk'
+    found = (await examine(DATABASE_URL=clerk))["wrong", "backup"]
+    assert found.endswith(f"may not read notes {grant}")
+    run_sql(migrated_database, grant)
+    assert ("wrong", "backup") not in await examine(wrong=False, DATABASE_URL=clerk)
+
+
+async def test_role_whose_statements_postgresql_logs_is_noted(examine, migrated_database, clerk):
+    """The advice is enough. The embedded database logs no statements."""
+    run_sql(migrated_database, ROWS)
+    assert ("note", "log") not in await examine(wrong=False, DATABASE_URL=clerk)
+    logging = {"log_min_duration_statement": "0", "log_min_error_statement": "error", "log_statement": "mod"}
+    for name, value in logging.items():
+        run_sql(migrated_database, f"ALTER ROLE clerk SET {name} = {value}")
+    found = (await examine(wrong=False, DATABASE_URL=clerk))["note", "log"]
+    advised = found.partition("as a superuser: ")[2].removesuffix("; then restart")
+    assert [statement.split()[4] for statement in advised.split("; ")] == sorted(logging)
+    run_sql(migrated_database, advised)
+    assert ("note", "log") not in await examine(wrong=False, DATABASE_URL=clerk)
+    run_sql(migrated_database, "ALTER ROLE clerk SET log_statement = ddl")
+    assert ("note", "log") not in await examine(wrong=False, DATABASE_URL=clerk)
