@@ -19,7 +19,7 @@ _MATCHER = re.compile(rf"(\w+)\s*(=~|!~|!=|=)\s*({_STRING})")
 _GROUPING = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
 _RANGE = re.compile(r"\[[^]]*\]")
 _NAME = re.compile(r"\b[a-zA-Z_]\w*\b(?!\s*\()")
-_KEYWORDS = {"sum", "max", "count", "by", "on", "and", "or", "unless"}
+_KEYWORDS = {"sum", "max", "count", "by", "on", "and", "or", "unless", "offset"}
 
 
 class Matcher(NamedTuple):
