@@ -169,6 +169,10 @@ class ConnectionFailed(DatabaseError):
     """No connection to the database could be made."""
 
 
+class WrongSchema(ConnectionFailed):
+    """This role would work in another schema than public; the text has the remedy after a colon."""
+
+
 class FatalError(SystemExit, Exception):
     """A service can't start or continue, or a command can't do its work; the text is the reason, in one line.
 

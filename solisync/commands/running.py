@@ -15,7 +15,7 @@ from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
 from ..embedded.data_directory import DataDirBusy, check_not_replaced
 from ..embedded.server import EmbeddedPostgres
-from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted
+from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted, WrongSchema
 from ..postgres import TIMES
 from ..postgres.connection import Connection
 from ..postgres.database import Database
@@ -104,6 +104,8 @@ async def reached(
         async with _server(settings, reactor, create=create) as dsn:
             try:
                 begun = await begin(dsn)
+            except WrongSchema as error:
+                raise FatalError(f"solisync: {error}") from None
             except (ConnectionFailed, TransactionAborted) as error:
                 if reactor.seconds() >= deadline:
                     raise FatalError(f"solisync: can't reach the database: {error}") from None

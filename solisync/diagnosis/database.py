@@ -47,6 +47,8 @@ async def examine(
         advice = "check that the server runs, and that the settings name it"
         if "password authentication failed" in text:
             advice = "correct user and password in DATABASE_URL: write %, @ and / in them as %25, %40 and %2F"
+        if "search_path" in text:
+            text, _, advice = text.partition(": ")
         return [wrong("database", text, advice)]
 
 
@@ -124,7 +126,7 @@ async def bus(settings: ServingSettings, reactor: ReactorBase, connection: Conne
     advice = "set SOLISYNC_BUS_DATABASE_URL to the server without the pooler, see docs/high-availability.md#pgbouncer"
     try:
         if settings.bus_database_url is not None:
-            with closing(await open_connection(reactor, settings.bus_database_url)) as own:
+            with closing(await open_connection(reactor, settings.bus_database_url, in_public=False)) as own:
                 await _hear_oneself(own, reactor)
         elif connection.server.pooled and not settings.prepared_statements:
             return note("bus", "processes can't notify each other through this pooler", advice)

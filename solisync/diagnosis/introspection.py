@@ -63,7 +63,7 @@ _UNREADABLE = """
 
 # The settings by which the server logs statements of this role that show data, with a value that logs none.
 _LOGGING = """
-    SELECT quote_ident(current_user), array_agg(name || ' = ' || safe ORDER BY name)
+    SELECT quote_ident(session_user), array_agg(name || ' = ' || safe ORDER BY name)
     FROM (VALUES ('log_min_error_statement', 'panic'), ('log_statement', 'none'), ('log_min_duration_statement', '-1'))
         AS wanted (name, safe)
     WHERE current_setting(name) <> safe AND (name, current_setting(name)) <> ('log_statement', 'ddl')

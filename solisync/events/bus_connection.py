@@ -84,7 +84,7 @@ class BusConnection:
     async def _keep_open(self, dsn: str) -> None:
         while True:
             try:
-                connection = await open_connection(self._reactor, dsn, times=self._times)
+                connection = await open_connection(self._reactor, dsn, in_public=False, times=self._times)
                 try:
                     lost = await self._begin(connection)
                 finally:

@@ -26,12 +26,14 @@ class ServerIdentity:
     """The server at the other end of a connection.
 
     `name` is the host and port of the DSN, followed by the address that the server reports if that differs. `instance`
-    is unique for each start of each server. `pooled` is True if there is a pooler in between; `lacking` then names the
-    settings that the role needs and doesn't have.
+    is unique for each start of each server. `misplaced` is the reason if the role doesn't work in the schema public.
+    `pooled` is True if there is a pooler in between; `lacking` then names the settings that the role needs and doesn't
+    have.
     """
 
     name: str
     instance: str
+    misplaced: str
     pooled: bool
     lacking: str
 

@@ -18,7 +18,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import ConnectionFailed, FatalError
+from ..errors import ConnectionFailed, FatalError, WrongSchema
 from .connection import Connection
 from .opening import open_connection
 
@@ -57,9 +57,12 @@ async def migrating(
     """Yield a connection while a second one holds the lock: no other node migrates, and no service opens the database.
 
     If the connection with the lock is lost, the yielded one is closed. Raises ConnectionFailed, also for a server that
-    accepts no writes, or ConnectionLost; raises FatalError for a wrong encoding and after LOCK_WAIT_SECONDS.
+    accepts no writes, or ConnectionLost; raises FatalError for a wrong encoding or schema, and after LOCK_WAIT_SECONDS.
     """
-    holder = await open_connection(reactor, dsn, bounded=False)
+    try:
+        holder = await open_connection(reactor, dsn, bounded=False)
+    except WrongSchema as error:
+        raise FatalError(f"solisync: {error}") from None
     try:
         await _check(holder)
         await _lock(reactor, holder, times.notice)

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.error import ConnectionDone
 from twisted.logger import Logger
 
-from ..errors import ConnectionFailed
+from ..errors import ConnectionFailed, WrongSchema
 from . import TIMES, PoolTimes
 from .connecting import connect, staggered_race
 from .connection import Connection, ServerIdentity
@@ -44,9 +44,21 @@ _TIMEOUTS = """
     WHERE {own}
 """
 
-# The address, the start time and, behind a pooler, the names of the above settings that the role lacks.
+# The address, the start time, what is wrong if the role doesn't work in the schema public and, behind a pooler, the
+# names of the above settings that the role lacks. pg_dump and psql use public, whatever the search_path.
 _SERVER = """
-    SELECT host(inet_server_addr()), inet_server_port(), pg_postmaster_start_time()::text, NOT direct, CASE
+    SELECT host(inet_server_addr()), inet_server_port(), pg_postmaster_start_time()::text, CASE
+        WHEN current_schema() IS NULL THEN format(
+            'role %I may use no schema of the database %I: GRANT USAGE ON SCHEMA public TO %1$I',
+            current_user, current_database()
+        )
+        WHEN current_schema() <> 'public' THEN format(
+            'role %I works in the schema %I of the database %I, and solisync needs public: ALTER ROLE %1$I IN DATABASE '
+            '%3$I SET search_path = public, and remove a search_path from DATABASE_URL',
+            session_user, current_schema(), current_database()
+        )
+        ELSE ''
+    END, NOT direct, CASE
         WHEN direct THEN ''
         ELSE (
             SELECT coalesce(string_agg(name, ', ' ORDER BY name), '') FROM pg_settings
@@ -68,12 +80,14 @@ async def open_connection(
     *,
     statements: tuple[Statement, ...] = (),
     bounded: bool = True,
+    in_public: bool = True,
     times: PoolTimes = TIMES,
 ) -> Connection:
     """Connect, set the server's time limits if `bounded`, and prepare the `statements` that fit the schema.
 
     The first host and address whose server answers as the DSN demands wins. Raises ConnectionFailed if none answers
-    within `times.connect`, which counts for each separately.
+    within `times.connect`, which counts for each separately. Raises WrongSchema, unless `in_public` is false, if the
+    role would work in another schema than public.
     """
 
     async def try_address(address: str) -> Connection:
@@ -91,7 +105,11 @@ async def open_connection(
         return (await staggered_race(reactor, attempts, times.head_start))[1]
 
     hosts = [partial(try_host, host) for host in each_host(dsn)]
-    return (await staggered_race(reactor, hosts, times.head_start))[1]
+    _, connection = await staggered_race(reactor, hosts, times.head_start)
+    if in_public and connection.server.misplaced:
+        connection.close()
+        raise WrongSchema(connection.server.misplaced)
+    return connection
 
 
 async def _open(
@@ -108,9 +126,10 @@ async def _open(
         own = "true" if statements else direct
         parts = [_TIME_ZONE, _SETTINGS, *([_TIMEOUTS] if bounded else []), _SERVER]
         rows = await connection.send("; ".join(parts).format(own=own, direct=direct))
-        if statements:
+        server = _identify(connection, rows[0])
+        if statements and not server.misplaced:
             await _prepare(connection, statements)
-        connection.begin(_identify(connection, rows[0]), prepared=bool(statements))
+        connection.begin(server, prepared=bool(statements))
     except BaseException:
         connection.close()
         raise
@@ -123,11 +142,11 @@ def _backend_pid(connection: Connection) -> int:
 
 
 def _identify(connection: Connection, row: Row) -> ServerIdentity:
-    address, port, started, pooled, lacking = row
+    address, port, started, misplaced, pooled, lacking = row
     name = _host_and_port(connection)
     if address is not None and _peer(connection) != (address, port):
         name += f" ({address}:{port})"
-    return ServerIdentity(name, f"{address}:{port} {started}", pooled, lacking)
+    return ServerIdentity(name, f"{address}:{port} {started}", misplaced, pooled, lacking)
 
 
 def _host_and_port(connection: Connection) -> str:

@@ -398,6 +398,26 @@ async def test_restore_changes_nothing_when_pg_restore_or_psql_fails(
     assert relations(empty_database) == 0
 
 
+async def test_backup_of_tables_in_another_schema_is_refused(administrate, migrated_database, empty_database, place):
+    """The restored tables would be in that schema, where no service looks for them."""
+    run_sql(migrated_database, "ALTER SCHEMA public RENAME TO other")
+    program = find_binaries(place, None) / "pg_dump"
+    subprocess.run([program, "--format=custom", f"--file={place}/dump", f"--dbname={migrated_database}"], check=True)
+    with pytest.raises(FatalError, match=r"^solisync: .*/dump has the tables in the schema other, and .* public$"):
+        await administrate("restore", place / "dump", DATABASE_URL=empty_database)
+    assert relations(empty_database) == 0
+
+
+async def test_restore_that_brings_nothing_fails(administrate, filled, empty_database, place):
+    """A psql that exits with 0 is no proof. No schema is made that would look like an empty restored database."""
+    await administrate("backup", place / "dump")
+    stand_in(place / "bin", "psql", 99, "exec cat > /dev/null")
+    search = f"{place / 'bin'}:{os.environ['PATH']}"
+    with pytest.raises(FatalError, match=r"^solisync: the restore of .*/dump has ended, but its data is not in "):
+        await administrate("restore", place / "dump", DATABASE_URL=empty_database, PATH=search)
+    assert relations(empty_database) == 0
+
+
 def test_embedded_database_moves_to_another_directory(initialized, place):
     """Root can move it too, although the server runs as another user. No server keeps running."""
     old, new, file = place / "old", place / "new", place / "dump"

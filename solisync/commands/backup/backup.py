@@ -55,6 +55,7 @@ _AS_SERVER_KNOWS = (
 )
 
 _LEFT_OUT = re.compile(rf" TABLE DATA \S+ (?:{'|'.join(LEFT_OUT)}) ")
+_MIGRATIONS = re.compile(r" TABLE DATA (\S+) schema_migrations ")
 _TABLE = re.compile(r"(?:contents of|data for) table \"(?:\w+\.)?(\w+)\"")
 
 ABANDONED_SECONDS = 86_400.0  # pg_dump writes more often, so the writer of an older file is gone
@@ -121,6 +122,8 @@ async def restore(task: Task) -> None:
                 writing = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--file=-", f"--dbname={programs.dsn}"]
                 commands = [reader, *reading], ["sed", _AS_SERVER_KNOWS], [writer, *writing]
                 await programs.pipe(*commands, heard=lambda line: _report(task, line))
+            if not await schema.number(Statements(connection)):
+                raise FatalError(f"solisync: the restore of {file} has ended, but its data is not in this database")
             await apply(task.reactor, connection, load_migrations())
             players = await counts.players(Statements(connection))
         task.progress.clear()
@@ -151,8 +154,11 @@ async def _refuse_running_service(connection: Connection) -> None:
 def _wanted(file: Path, listed: str, *, with_sessions: bool) -> list[str]:
     """Return the lines to restore, from the file's table of contents."""
     lines = [line for line in listed.splitlines() if not line.startswith(";")]
-    if not any(" TABLE DATA " in line and " schema_migrations " in line for line in lines):
+    schemas = {found[1] for line in lines if (found := _MIGRATIONS.search(line))}
+    if not schemas:
         raise FatalError(f"solisync: {file} is not a solisync backup")
+    if "public" not in schemas:
+        raise FatalError(f"solisync: {file} has the tables in the schema {min(schemas)}, and solisync needs public")
     if not with_sessions:
         return [line for line in lines if not _LEFT_OUT.search(line)]
     if not any(" TABLE DATA " in line and " refresh_tokens " in line for line in lines):
