@@ -38,6 +38,7 @@ from .access.rate_limit import LIMITS, RateLimiter, StreamRateLimit
 from .access.tokens import Tokens
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
+from .embedded.marks import check_may_be_made
 from .embedded.server import EmbeddedPostgres
 from .events.bus import Bus
 from .events.live_errors import LiveErrors
@@ -200,9 +201,13 @@ def make_service(
 
 
 def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedPostgres | None:
-    """The embedded PostgreSQL, allowing all connections of all processes, or None if the settings name a server."""
+    """The embedded PostgreSQL, allowing all connections of all processes, or None if the settings name a server.
+
+    Raises FatalError if the embedded database would be a new one, and the service has used another one.
+    """
     if settings.database_url is not None:
         return None
+    check_may_be_made(settings.data_dir, new=settings.new_database)
     room = settings.node_connections + OTHER_CONNECTIONS
     return EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir, options=(f"max_connections={room}",))
 

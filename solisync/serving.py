@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from .checking.queue_worker import Checking
-from .embedded.data_directory import record_use
+from .embedded.marks import record_use
 from .embedded.server import EmbeddedPostgres
 from .errors import ConnectionFailed, Declined, TransactionAborted
 from .housekeeping import Housekeeping

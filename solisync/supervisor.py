@@ -17,7 +17,7 @@ from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from .embedded.data_directory import record_use
+from .embedded.marks import record_use
 from .embedded.server import EmbeddedPostgres
 from .errors import FatalError
 from .process import listening

@@ -25,7 +25,7 @@ from solisync.settings.table import TABLE
 from solisync.tap import Options, makeService
 from solisync.web.shared_cache import CoalescingCache
 from tests.harness.concurrency import until, wait_for
-from tests.harness.constants import BIN, ROOT, SECRET
+from tests.harness.constants import BIN, NO_DATA_DIR, ROOT, SECRET
 from tests.harness.entry_points import BEGIN, MODULE, SOLISYNC, TAC, TWISTD, anew, start
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
@@ -371,7 +371,7 @@ async def test_env_file_sets_service_workers_and_commands(reactor, launch, share
     port = free_port()
     file = place / "solisync.env"
     lines = f"JWT_SECRET='{SECRET}'", f'DATABASE_URL="{shared_dsn}"', f"SOLISYNC_LISTEN=tcp:{port}:interface=127.0.0.1"
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join([*lines, f"SOLISYNC_DATA_DIR={NO_DATA_DIR}"]))
     service = launch(*command, f"--env-file={file}", port=port)
     await served(reactor, service)
     if command is TWISTD:

@@ -11,6 +11,7 @@ from .. import __version__
 from ..diagnosis import Finding, fine, introspection, note, ports, wrong
 from ..diagnosis import database as database_checks
 from ..diagnosis import host as host_checks
+from ..embedded.marks import moved_to
 from ..embedded.server import EmbeddedPostgres
 from ..errors import FatalError, SettingsError
 from ..postgres.migrate import load_migrations
@@ -91,6 +92,10 @@ async def _of_database(settings: ServingSettings, reactor: ReactorBase) -> list[
         try:
             embedded.check_cluster()
         except FatalError:
+            server = moved_to(settings.data_dir)
+            if server and not settings.new_database:
+                text = f"there is none in {settings.data_dir}, and the service was started with {server}"
+                return [wrong("database", text, "set DATABASE_URL as before; for a new, empty one: --new-database")]
             text = f"there is none in {settings.data_dir}: the first start of the service creates it"
             return [note("database", text), database_checks.disk(settings.data_dir, 0)]
     return await database_checks.examine(settings, reactor, running.connection(settings, reactor))

@@ -13,7 +13,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater, react
 from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 
-from ..embedded.data_directory import DataDirBusy, check_not_replaced
+from ..embedded.data_directory import DataDirBusy
+from ..embedded.marks import check_may_be_made, check_not_replaced
 from ..embedded.server import EmbeddedPostgres
 from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted, WrongSchema
 from ..postgres import TIMES
@@ -97,7 +98,7 @@ async def reached(
     An embedded server is started for the duration, under the service's lock. If a running service holds that lock, its
     server is used. Because that server may be starting or stopping, `begin` is repeated for PATIENCE_SECONDS while it
     can't connect. Raises FatalError if the database can't be reached, if a service has replaced the embedded
-    database, or if there is no embedded database and `create` is false.
+    database, or if there is no embedded database and `create` is false or a service has used another one.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
@@ -121,7 +122,9 @@ async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> 
         yield settings.database_url
         return
     embedded = EmbeddedPostgres(reactor=reactor, data_dir=settings.data_dir)
-    if not create:
+    if create:
+        check_may_be_made(settings.data_dir, new=settings.new_database)
+    else:
         embedded.check_cluster()
     try:
         embedded.claim()

@@ -1,10 +1,11 @@
 """The data directory of the embedded PostgreSQL: its lock, the owner of its files, and whether it is in use.
 
-    DIR/lock             held by the process that owns the server
-    DIR/postgresql/      the cluster; made as postgresql.new-… and renamed, so that a kill never leaves half a cluster
-    DIR/run/             the socket; it asks for no password, so this directory has mode 0700
-    DIR/postgresql.log   standard output and standard error of the server
-    DIR/binaries-…/      the server's program files, only if the server's user can't read the installed ones
+    DIR/lock               held by the process that owns the server
+    DIR/postgresql/        the cluster; made as postgresql.new-… and renamed, so that a kill never leaves half a cluster
+    DIR/run/               the socket; it asks for no password, so this directory has mode 0700
+    DIR/solisync-replaced  names the server in use, if the service has been started with a DATABASE_URL
+    DIR/postgresql.log     standard output and standard error of the server
+    DIR/binaries-…/        the server's program files, only if the server's user can't read the installed ones
 
 PostgreSQL refuses to run as root. So if the service runs as root, the directory and the server's files belong to
 another user.
@@ -21,21 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from twisted.logger import Logger
-
 from ..errors import FatalError
-from ..postgres.dsn import server_of
+from .marks import CLUSTER, GIVE_URL, moved_to
 from .programs import MAJOR, User, check_reach, find_binaries, primary_group, unprivileged_user, user_name
 
 SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, without the final NUL
-
-# This file marks a cluster that is out of date, because the service now uses the server in its DATABASE_URL. Without
-# the mark, a command without that DATABASE_URL would use the old cluster, and its backup would look like a good one.
-# The mark is inside the cluster: it moves with the cluster, and a new cluster has none. Its text is for people: the
-# host, the port and the name of the database in use.
-MARK = "solisync-replaced"
-
-_log = Logger()
 
 
 class DataDirBusy(FatalError):
@@ -47,7 +38,7 @@ class DataDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.cluster = path / "postgresql"
+        self.cluster = path / CLUSTER
         self.log = path / "postgresql.log"
         self.user: User | None = None
         self._binaries: Path | None = None
@@ -73,10 +64,10 @@ class DataDirectory:
         except (FileNotFoundError, NotADirectoryError):
             if self._lock is None and self._is_locked():
                 return
-            raise FatalError(
-                f"solisync: there is no database in {self.path}: name the directory that the service uses"
-                " with --data-dir or SOLISYNC_DATA_DIR"
-            ) from None
+            text, advice = "", "name the directory that the service uses with --data-dir or SOLISYNC_DATA_DIR"
+            if server := moved_to(self.path):
+                text, advice = f", and the service was started with {server}", GIVE_URL
+            raise FatalError(f"solisync: there is no database in {self.path}{text}: {advice}") from None
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -228,58 +219,3 @@ class DataDirectory:
             raise FatalError(f"solisync: {directory} must be a directory of mode 0700 that belongs to uid {owner}")
         if self.user is not None and found.st_uid != owner:
             os.chown(directory, *self.user)
-
-
-def record_use(data_dir: Path, dsn: str | None) -> None:
-    """Mark the embedded database in `data_dir`, if there is one, as replaced by the server of `dsn`.
-
-    Without a `dsn` the service starts with the embedded database, and this removes the mark.
-    """
-    cluster = DataDirectory(data_dir).cluster
-    try:
-        if dsn is not None and cluster.is_dir():
-            _mark(cluster, server_of(dsn))
-        elif dsn is None and (cluster / MARK).exists():
-            server = _server(cluster)
-            (cluster / MARK).unlink()
-            text = "the embedded database in {path} is in use again, instead of {server}"
-            _log.warn(text, path=str(data_dir), server=server)
-    except OSError as error:
-        text = "can't record whether the embedded database in {path} is in use: {why}"
-        _log.warn(text, path=str(data_dir), why=error.strerror)
-
-
-def check_not_replaced(data_dir: Path) -> None:
-    """Raise FatalError if a service has replaced the embedded database in `data_dir` by another server."""
-    cluster = DataDirectory(data_dir).cluster
-    if os.path.lexists(cluster / MARK):
-        raise FatalError(
-            f"solisync: the embedded database in {data_dir} is out of date; the service uses {_server(cluster)}: give"
-            " this command the DATABASE_URL of the service, for example with --env-file /etc/solisync/solisync.env"
-            " (a start of the service without DATABASE_URL returns to the embedded database)"
-        )
-
-
-def _mark(cluster: Path, server: str) -> None:
-    """Write the mark as a file of the cluster's owner; a kill never leaves half a mark."""
-    unfinished = cluster / f"{MARK}.new"
-    unfinished.unlink(missing_ok=True)
-    # Here and in _server, root must not follow a link, because the server's user could make one.
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{server}\n")
-        if os.geteuid() == 0:
-            owner = cluster.stat()
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-    unfinished.rename(cluster / MARK)
-
-
-def _server(cluster: Path) -> str:
-    """The server that the mark names, or "another database" if the mark is unreadable."""
-    with suppress(OSError, UnicodeDecodeError):
-        descriptor = os.open(cluster / MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, encoding="utf-8") as file:
-            text = file.readline(200).strip()
-            if text and text.isprintable():
-                return text
-    return "another database"

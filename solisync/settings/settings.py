@@ -47,6 +47,7 @@ class Settings:
 
     database_url: str | None = field(repr=False)
     data_dir: Path
+    new_database: bool
     database_connections: int
     prepared_statements: bool
     log_format: str

@@ -57,6 +57,15 @@ TABLE = (
         help="the directory in which the embedded PostgreSQL keeps its data",
     ),
     Setting(
+        variable="SOLISYNC_NEW_DATABASE",
+        switch="new-database",
+        flag="on",
+        read=values.switch,
+        show=shown_switch,
+        default="off",
+        help="make a new embedded database in a data directory of a service that has used another database",
+    ),
+    Setting(
         variable="SOLISYNC_LISTEN",
         metavar="ENDPOINT",
         read=values.endpoint,

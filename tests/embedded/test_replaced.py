@@ -1,17 +1,20 @@
-"""The mark in an embedded database that a service has replaced by another server."""
+"""The marks of a service that uses another server, in its data directory and in its embedded database there."""
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
+from twisted.logger import capturedLogs
 
 from solisync.commands.running import reached
-from solisync.embedded import data_directory
-from solisync.embedded.data_directory import MARK, check_not_replaced, record_use
+from solisync.embedded import marks
+from solisync.embedded.marks import MARK, check_may_be_made, check_not_replaced, record_use
 from solisync.errors import FatalError
 from solisync.settings.settings import Settings
-from tests.harness.constants import DSN_PASSWORD
-from tests.harness.entry_points import SERVE, SOLISYNC, launch_service, start
+from tests.harness.constants import DSN_PASSWORD, NO_DATA_DIR, SECRET
+from tests.harness.entry_points import SERVE, SOLISYNC, TAC, TWISTD, launch_service, start
+from tests.harness.original_server import create
 from tests.harness.processes import run
 from tests.harness.service import ready
 
@@ -92,10 +95,80 @@ def test_mark_stays_with_its_cluster(data_dir):
         check_not_replaced(other)
 
 
-def test_no_mark_is_made_without_an_embedded_database(tmp_path):
-    record_use(tmp_path / "data", URL)
-    record_use(tmp_path, URL)
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_start_that_has_lost_its_database_url_makes_no_new_database(reactor, launch, place, shared_dsn, workers):
+    """The start ends with one line that names the setting and the switch, until the switch is given once."""
+    data_dir = place / "data"
+    moved = launch_service(launch, shared_dsn, SOLISYNC_DATA_DIR=data_dir, SOLISYNC_WORKERS=workers)
+    await ready(reactor, moved.client())
+    assert moved.stop() == 0
+    assert [each.name for each in data_dir.iterdir()] == [MARK]
+    given = {"JWT_SECRET": SECRET, "SOLISYNC_DATA_DIR": data_dir, "SOLISYNC_WORKERS": workers}
+    for words in (SOLISYNC, TWISTD) if workers == "2" else (SOLISYNC, TWISTD, TAC):
+        refused = run(*words, **given)
+        assert refused.status == 1
+        (line,) = [line for line in refused.out + refused.err if "there is no database" in line]
+        assert line.startswith(f"solisync: there is no database in {data_dir}, and the service was started with host=")
+        assert all(word in line for word in ("dbname=shared", "set DATABASE_URL", "--new-database"))
+    assert [each.name for each in data_dir.iterdir()] == [MARK]
+    new = start(launch, *SERVE, data_dir=data_dir, SOLISYNC_WORKERS=workers, SOLISYNC_NEW_DATABASE="on")
+    await ready(reactor, new.client())
+    assert "is in use again" not in new.log
+    assert new.stop() == 0
+    again = start(launch, *SERVE, data_dir=data_dir, SOLISYNC_WORKERS=workers)
+    await ready(reactor, again.client())
+    assert again.stop() == 0
+
+
+@pytest.mark.parametrize("words", [["--migrate"], ["restore", "dump"], ["import-original", "file"]])
+def test_command_makes_no_new_database_where_the_service_uses_another(place, words):
+    """A command with --new-database makes it."""
+    (place / "dump").write_bytes(b"PGDMP")
+    create(place / "file")
+    record_use(place / "data", URL)
+    refused = run(*SOLISYNC, *words, cwd=place, SOLISYNC_DATA_DIR=place / "data")
+    assert (refused.status, len(refused.err)) == (1, 1)
+    assert "--new-database" in refused.err[0]
+    assert [each.name for each in (place / "data").iterdir()] == [MARK]
+    if words == ["--migrate"]:
+        assert run(*SOLISYNC, *words, "--new-database", SOLISYNC_DATA_DIR=place / "data").status == 0
+
+
+async def test_command_without_a_database_names_the_setting_that_it_lacks(administrate, place):
+    """The doctor finds the same. Neither changes anything."""
+    record_use(place, URL)
+    given = {"DATABASE_URL": "", "SOLISYNC_DATA_DIR": place}
+    for words in (["status"], ["backup", place / "dump"]):
+        with pytest.raises(FatalError, match=r"started with host=db.example.org .*: give this command the DATABASE_"):
+            await administrate(*words, **given)
+    records = (await administrate("doctor", "--json", fails=FatalError, **given)).records
+    (found,) = [record for record in records if record["subject"] == "database"]
+    assert (found["level"], "port=5433 dbname=players" in found["text"]) == ("wrong", True)
+    assert "DATABASE_URL" in found["advice"]
+    assert [each.name for each in place.iterdir()] == [MARK]
+
+
+def test_mark_of_the_directory_survives_the_deletion_of_the_cluster(data_dir):
+    """After a move, an operator deletes the old cluster. A start with the cluster removes both marks."""
+    record_use(data_dir, URL)
+    (data_dir / "postgresql").rename(data_dir / "gone")
+    with pytest.raises(FatalError, match=r"host=db\.example\.org port=5433 dbname=players"):
+        check_may_be_made(data_dir, new=False)
+    check_may_be_made(data_dir, new=True)
+    assert DSN_PASSWORD not in (data_dir / MARK).read_text()
+    (data_dir / "gone").rename(data_dir / "postgresql")
+    check_may_be_made(data_dir, new=False)
+    record_use(data_dir, None)
+    (data_dir / "postgresql").rename(data_dir / "gone")
+    check_may_be_made(data_dir, new=False)
+
+
+def test_service_is_silent_where_no_data_directory_can_be_made():
+    """A service with a DATABASE_URL needs no data directory, as in a read-only container."""
+    with capturedLogs() as events:
+        record_use(Path(NO_DATA_DIR), URL)
+        record_use(Path(NO_DATA_DIR), None)
+    assert events == []
 
 
 def test_mark_survives_a_kill_while_it_is_written(data_dir, monkeypatch):
@@ -105,7 +178,7 @@ def test_mark_survives_a_kill_while_it_is_written(data_dir, monkeypatch):
     def killed(*_):
         raise SystemExit
 
-    monkeypatch.setattr(data_directory.Path, "rename", killed)
+    monkeypatch.setattr(marks.Path, "rename", killed)
     with pytest.raises(SystemExit):
         record_use(data_dir, "host=new")
     monkeypatch.undo()
@@ -138,9 +211,11 @@ def test_service_starts_when_the_mark_cannot_be_written(data_dir):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="as root alone, files can belong to others")
-def test_mark_of_root_belongs_to_the_owner_of_the_cluster(data_dir):
+def test_mark_of_root_belongs_to_the_owner_of_its_place(data_dir):
     """The database's user can read and remove the mark of a service that runs as root."""
-    shutil.chown(data_dir / "postgresql", 65534, 65534)
+    shutil.chown(data_dir, 65534, 65534)
+    shutil.chown(data_dir / "postgresql", 65533, 65533)
     record_use(data_dir, URL)
-    found = (data_dir / "postgresql" / MARK).stat()
-    assert (found.st_uid, found.st_mode & 0o777) == (65534, 0o600)
+    for place, owner in ((data_dir, 65534), (data_dir / "postgresql", 65533)):
+        found = (place / MARK).stat()
+        assert (found.st_uid, found.st_mode & 0o777) == (owner, 0o600)

@@ -9,7 +9,7 @@ SECRET = "canary-secret-0123456789abcdef0123456789"
 PREVIOUS_SECRET = "canary-previous-secret-0123456789abcdef"
 PASSWORD = "canary password"
 DSN_PASSWORD = "canary-dsn-password"
-NO_DATA_DIR = "/nonexistent/solisync"  # keeps services from marking an installed embedded database
+NO_DATA_DIR = "/dev/null/solisync"  # which can't be made: keeps services from marking an installed embedded database
 FAST_BCRYPT = 4
 
 # The limit of every wait for something that must happen, in seconds. A wait ends when it has happened, so the limit

@@ -51,7 +51,7 @@ async def test_commands_refuse_another_schema(administrate, misled, place, words
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_service_refuses_another_schema(misled, workers):
-    """It ends with status 1 instead of waiting."""
+    """The service ends with status 1 instead of waiting."""
     done = run(*SERVE, **environment(misled, SOLISYNC_WORKERS=workers))
     assert done.status == 1
     assert any('works in the schema "Other"' in line for line in done.err)
@@ -70,7 +70,7 @@ async def test_statement_in_the_refusal_is_enough(reactor, misled):
         run_sql(misled, f"ALTER ROLE solisync IN DATABASE {parse_dsn(misled)['dbname']} RESET search_path")
 
 
-async def test_schema_of_the_name_of_the_role_is_another_schema(reactor, empty_database):
+async def test_role_is_refused_when_a_schema_has_its_name(reactor, empty_database):
     """PostgreSQL's default search_path prefers such a schema."""
     run_sql(empty_database, "CREATE SCHEMA solisync")
     with pytest.raises(FatalError, match="works in the schema solisync of"):
