@@ -1,16 +1,18 @@
-"""Checks that each port of this machine is free or in use by the service, by listening there for a moment."""
+"""Checks that each port of this machine is free or in use by the service, by connecting to it: nothing is bound."""
 
 import errno
 import http.client
 import os
 import socket
 import ssl
-from collections.abc import Callable
-from typing import NamedTuple
+import stat
+from contextlib import suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import maybeDeferred
 from twisted.internet.endpoints import (
     SSL4ServerEndpoint,
     TCP4ServerEndpoint,
@@ -18,35 +20,37 @@ from twisted.internet.endpoints import (
     UNIXServerEndpoint,
     serverFromString,
 )
-from twisted.internet.protocol import Factory
 from twisted.internet.threads import deferToThreadPool
 
 from .. import __version__
-from ..errors import FatalError
-from ..process.listening import listen
 from ..settings.settings import ServingSettings
 from . import Finding, fine, note, wrong
 
 ASK_SECONDS = 3.0
-IN_USE = (os.strerror(errno.EADDRINUSE), "Cannot acquire lock")  # the latter for a unix socket
+
+_CHECKED = (UNIXServerEndpoint, TCP4ServerEndpoint, TCP6ServerEndpoint, SSL4ServerEndpoint)
+_LOCAL = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class _Heard(NamedTuple):
-    """The beginning of an HTTP answer."""
+    """The beginning of an HTTP answer; no `content` from a program that doesn't speak HTTP."""
 
-    code: str | None
-    content: bytes
+    code: str | None = None
+    content: bytes = b""
 
 
 async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
     """Check that the port for players is free, or that this version serves there."""
     where = settings.listen
-    refusal = await _refusal(where, reactor)
-    if refusal is None:
+    if not isinstance(serverFromString(reactor, where), _CHECKED):
+        return note("port", f"not checked, because {where} is not one of tcp:, ssl: and unix:")
+    try:
+        heard = await _ask(reactor, where, "/health")
+    except OSError as error:
+        return wrong("port", f"can't listen on {where}: {error.strerror or error}", "set another --listen")
+    if heard is None:
         return fine("port", f"{where} is free")
-    if not _in_use(refusal):
-        return wrong("port", refusal, "set another --listen")
-    version = _version(await _ask(reactor, serverFromString(reactor, where), "/health"))
+    version = _version(heard)
     if version is None:
         return wrong("port", f"{where} is in use by another program", "stop that, or set another --listen")
     text = f"solisync {version} is running on {where}"
@@ -58,13 +62,14 @@ async def console(settings: ServingSettings, reactor: ReactorBase) -> list[Findi
     where = settings.admin_listen
     if where is None or where.startswith("systemd:"):
         return []
-    refusal = await _refusal(where, reactor)
-    if refusal is None:
+    try:
+        heard = await _ask(reactor, where, "/api/admin/me")
+    except OSError as error:
+        text = f"can't listen on {where}: {error.strerror or error}"
+        return [wrong("console", text, "set another --admin-listen")]
+    if heard is None:
         return [fine("console", f"{where} is free")]
-    if not _in_use(refusal):
-        return [wrong("console", refusal, "set another --admin-listen")]
-    heard = await _ask(reactor, serverFromString(reactor, where), "/api/admin/me")
-    if heard is not None and heard.code == "unauthorized":
+    if heard.code == "unauthorized":
         return [fine("console", f"it is served on {where}")]
     return [wrong("console", f"{where} is in use by another program", "stop that, or set another --admin-listen")]
 
@@ -76,66 +81,104 @@ async def site(settings: ServingSettings, reactor: ReactorBase) -> list[Finding]
         return []
     if not settings.pages:
         return [note("site", "SOLISYNC_SITE_URL is set, but the pages are off", "unset it, or SOLISYNC_PAGES")]
-    version = _version(await _ask(reactor, url.removeprefix("https://"), "/health"))
+    connection = http.client.HTTPSConnection(url.removeprefix("https://"), timeout=ASK_SECONDS)
+    version = _version(await deferToThreadPool(reactor, reactor.getThreadPool(), _get, connection, "/health"))
     if version is None:
         text = f"no solisync answers at {url}/health, as seen from this machine"
         return [note("site", text, "check SOLISYNC_SITE_URL, unless only other machines reach that address")]
     return [fine("site", f"solisync {version} answers at {url}")]
 
 
-def _in_use(refusal: str) -> bool:
-    return any(reason in refusal for reason in IN_USE)
+async def _ask(reactor: ReactorBase, where: str, path: str) -> _Heard | None:
+    """Return the answer of the program that listens at an endpoint, or None if no program does.
+
+    Raises OSError if no program could listen there.
+    """
+    endpoint = serverFromString(reactor, where)
+    return await deferToThreadPool(reactor, reactor.getThreadPool(), _ask_blocking, endpoint, path)
 
 
-async def _refusal(where: str, reactor: ReactorBase) -> str | None:
-    """Return the reason why listening there is impossible, or None if it is possible."""
+def _ask_blocking(endpoint: Any, path: str) -> _Heard | None:
+    connection = http.client.HTTPConnection("localhost")
     try:
-        await maybeDeferred(listen(reactor, where, Factory()).stopListening)
-    except FatalError as error:
-        return str(error).removeprefix("solisync: ")
-    return None
+        if isinstance(endpoint, UNIXServerEndpoint):
+            connection.sock = _connect_to_file(endpoint._address)
+        else:
+            every = "::" if isinstance(endpoint, TCP6ServerEndpoint) else "0.0.0.0"  # noqa: S104
+            connection.sock = _connect_to_port(endpoint._interface or every, endpoint._port)
+    except (TimeoutError, BlockingIOError):  # more connections wait there than the program accepts
+        return _Heard()
+    if connection.sock is None:
+        return None
+    return _get(connection, path, encrypted=isinstance(endpoint, SSL4ServerEndpoint))
 
 
-async def _ask(reactor: ReactorBase, where: object, path: str) -> _Heard | None:
-    """Return the answer of the program at an endpoint, or of a host over TLS; None if it doesn't speak HTTP."""
-    asking: Callable[..., _Heard | None] = _get
+def _connect_to_file(path: str) -> socket.socket | None:
+    """Connect to a unix socket; None if there is none, or only one that an ended program has left."""
+    directory = os.path.dirname(path) or "."
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(ASK_SECONDS)
     try:
-        return await deferToThreadPool(reactor, reactor.getThreadPool(), asking, where, path)
-    except (OSError, http.client.HTTPException):
+        connection.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        connection.close()
+        if os.path.exists(path) and not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        if not os.path.isdir(directory):
+            raise
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from error
+        return None
+    return connection
+
+
+def _connect_to_port(host: str, port: int) -> socket.socket | None:
+    """Connect to a port at an address of this machine; None if no program listens there."""
+    _check_address(host, port)
+    try:
+        return socket.create_connection((_LOCAL.get(host, host), port), ASK_SECONDS)
+    except ConnectionRefusedError:
+        if 0 < port < _first_free_to_all() and os.geteuid() != 0:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
         return None
 
 
-def _get(endpoint: object, path: str) -> _Heard | None:
-    """GET a path at an endpoint, or from a host over TLS; blocks."""
-    connection = http.client.HTTPConnection("localhost")
-    match endpoint:
-        case str():
-            connection = http.client.HTTPSConnection(endpoint, timeout=ASK_SECONDS)
-        case UNIXServerEndpoint():
-            connection.sock = socket.socket(socket.AF_UNIX)
-            connection.sock.settimeout(ASK_SECONDS)
-            connection.sock.connect(endpoint._address)
-        case TCP4ServerEndpoint() | TCP6ServerEndpoint() | SSL4ServerEndpoint():
-            local = "::1" if isinstance(endpoint, TCP6ServerEndpoint) else "127.0.0.1"
-            host = endpoint._interface if endpoint._interface not in ("", "0.0.0.0", "::") else local  # noqa: S104
-            connection.sock = socket.create_connection((host, endpoint._port), ASK_SECONDS)
-            if isinstance(endpoint, SSL4ServerEndpoint):
-                trusting = ssl._create_unverified_context()  # noqa: S323  no secret is sent
-                connection.sock = trusting.wrap_socket(connection.sock)
-        case _:
-            return None
+def _check_address(host: str, port: int) -> None:
+    """Raise OSError unless it is an address of this machine: then packets to it would have it as their source too."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    if ip_address(address[0]).is_loopback or ip_address(address[0]).is_unspecified:
+        return
+    with socket.socket(family, socket.SOCK_DGRAM) as unsent, suppress(OSError):
+        unsent.connect(address)  # which sends nothing
+        if unsent.getsockname()[0] == address[0]:
+            return
+    raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+
+
+def _first_free_to_all() -> int:
+    """The first port on which a program without rights may listen."""
+    with suppress(OSError):
+        return int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text("ascii"))
+    return 1024
+
+
+def _get(connection: http.client.HTTPConnection, path: str, *, encrypted: bool = False) -> _Heard:
+    """GET a path on a connection; blocks."""
     try:
+        if encrypted:
+            trusting = ssl._create_unverified_context()  # noqa: S323  no secret is sent
+            connection.sock = trusting.wrap_socket(connection.sock)
         connection.request("GET", path)
         response = connection.getresponse()
         return _Heard(response.getheader("Error-Code"), response.read(1000))
+    except (OSError, http.client.HTTPException):
+        return _Heard()
     finally:
         connection.close()
 
 
-def _version(heard: _Heard | None) -> str | None:
+def _version(heard: _Heard) -> str | None:
     """The version of the solisync that answered, or None if another program answered."""
-    if heard is None:
-        return None
     try:
         health = msgspec.json.decode(heard.content)
         return str(health["version"]) if health["status"] == "ok" else None

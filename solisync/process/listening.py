@@ -47,8 +47,8 @@ def listen(
     if kind == "unix":  # the description's own options come later, and win
         rest = f"{UNIX_DEFAULTS}:{rest}"
     endpoint = serverFromString(_Adopting(reactor, inherited), f"{kind}{colon}{rest}")
-    if inherited is None and isinstance(endpoint, UNIXServerEndpoint):
-        _remove_stale_socket(endpoint._address)
+    if inherited is None and isinstance(endpoint, UNIXServerEndpoint) and not _is_free(endpoint._address):
+        raise FatalError(f"solisync: can't listen on {description}: {os.strerror(errno.EADDRINUSE)}")
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(factory).addBoth(outcome.append)
     (port,) = outcome  # these endpoints listen or fail immediately
@@ -213,15 +213,15 @@ class _Adopting:
         return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
 
 
-def _remove_stale_socket(path: str) -> None:
-    """Remove a unix socket on which no process listens, because its process was killed.
+def _is_free(path: str) -> bool:
+    """Whether no process listens on a unix socket; remove the socket that a killed process has left.
 
     Twisted does so only if there is no process with the id in its lock file. In a container, another process soon has
-    that id.
+    that id. And it removes the socket of another program, such as systemd, if there is an old lock file beside it.
     """
     with suppress(OSError):
         if not stat.S_ISSOCK(os.stat(path).st_mode):  # other files refuse connections too, and must stay
-            return
+            return True
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)  # otherwise connecting would wait while the backlog of a running service is full
         try:
@@ -230,5 +230,8 @@ def _remove_stale_socket(path: str) -> None:
             for leftover in (path, f"{path}.lock"):
                 with suppress(OSError):
                     os.unlink(leftover)
-        except OSError:
-            pass  # listening will report the error
+        except OSError as error:
+            return not isinstance(error, BlockingIOError)  # listening will report any other error
+        else:
+            return False
+    return True

@@ -1,11 +1,13 @@
 """`solisync doctor`: finds each fault, and finds none in a healthy service."""
 
+import os
 import resource
 import shutil
 import socket
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -27,10 +29,12 @@ from solisync.errors import FatalError
 from solisync.klondike.daily import FIRST_DAY, LAST_DAY
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import ServingSettings
+from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
-from tests.harness.entry_points import SOLISYNC
+from tests.harness.entry_points import SERVE, SOLISYNC
 from tests.harness.postgres import run_sql
 from tests.harness.processes import free_port, run
+from tests.harness.service import environment
 
 LATEST = load_migrations()[-1].number
 ROWS = "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO clerk"
@@ -58,6 +62,12 @@ def clerk(migrated_database):
     run_sql(migrated_database, "CREATE ROLE clerk LOGIN")
     yield migrated_database.replace("user=solisync", "user=clerk")
     run_sql(migrated_database, "DROP OWNED BY clerk; DROP ROLE clerk")
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Shorten the wait for programs that don't answer."""
+    monkeypatch.setattr(ports, "ASK_SECONDS", 0.2)
 
 
 async def test_healthy_service_has_no_findings(administrate, server):
@@ -127,9 +137,8 @@ async def test_weak_secret_is_found(examine, place):
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-async def test_port_of_another_program_is_found(examine, place, kind, monkeypatch):
+async def test_port_of_another_program_is_found(examine, place, kind, hasty):
     """The check doesn't disturb the other program."""
-    monkeypatch.setattr(ports, "ASK_SECONDS", 0.2)
     family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
     with socket.socket(family) as other:
         other.bind(("127.0.0.1", 0) if kind == "tcp" else str(place / "socket"))
@@ -184,6 +193,98 @@ async def test_systemd_socket_is_not_checked(examine):
 async def test_unusable_port_is_found(examine, where, reason):
     """The finding quotes the error of the system."""
     assert reason in (await examine(SOLISYNC_LISTEN=where))["wrong", "port"]
+
+
+def footprint(place):
+    """What is in a directory, and the sockets there that listen."""
+    found = {each.name: each.lstat() for each in place.iterdir()}
+    files = {name: (each.st_ino, each.st_mode, each.st_uid, each.st_mtime_ns) for name, each in found.items()}
+    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if str(place) in line]
+    return files, [words for words in sockets if words[5] == "01"]
+
+
+@pytest.mark.parametrize(
+    ("at_path", "level", "says"),
+    [
+        ("nothing", "ok", "is free"),
+        ("left", "ok", "is free"),
+        ("listening", "wrong", "in use by another program"),
+        ("a file", "wrong", "File exists"),
+    ],
+)
+@pytest.mark.parametrize("has_lock", [False, True])
+async def test_second_run_finds_the_same_at_a_socket_and_changes_nothing(
+    examine, place, hasty, at_path, level, says, has_lock
+):
+    """The doctor connects and doesn't listen. systemd's socket has no lock file; an earlier attempt may leave one."""
+    path = place / "socket"
+    with socket.socket(socket.AF_UNIX) as other:
+        if at_path == "a file":
+            path.write_text("precious")
+        elif at_path != "nothing":
+            other.bind(str(path))
+        if at_path == "listening":
+            other.listen()
+        else:
+            other.close()
+        if has_lock:
+            (place / "socket.lock").symlink_to("999999999")
+        before = footprint(place)
+        for _ in range(2):
+            found = await examine(
+                wrong=level == "wrong", SOLISYNC_LISTEN=f"unix:{path}", SOLISYNC_ADMIN_LISTEN=f"unix:{path}"
+            )
+            assert says in found[level, "port"]
+            assert says in found[level, "console"]
+        assert footprint(place) == before
+
+
+async def test_second_run_finds_the_sockets_of_the_service_and_changes_nothing(examine, launch, shared_dsn, place):
+    listens = {"SOLISYNC_LISTEN": f"unix:{place}/http", "SOLISYNC_ADMIN_LISTEN": f"unix:{place}/admin"}
+    process = launch(*SERVE, **environment(shared_dsn, **listens))
+    wait_for(lambda: len(footprint(place)[1]) == 2)
+    before = footprint(place)
+    for _ in range(2):
+        found = await examine(wrong=False, **listens)
+        assert f"solisync {__version__} is running on unix:" in found["ok", "port"]
+        assert "it is served on" in found["ok", "console"]
+    assert footprint(place) == before
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize(
+    "kind", ["tcp:{}", "tcp:{}:interface=127.0.0.1", r"tcp6:{}:interface=\:\:1", "tcp6:{}", "ssl:{}"]
+)
+async def test_second_run_finds_the_same_at_a_port(examine, place, kind, hasty):
+    """A free port stays free, and one in use stays in use."""
+    file = certificate_of_this_machine(place)
+    family, address = (socket.AF_INET6, "::1") if "6" in kind else (socket.AF_INET, "127.0.0.1")
+    with socket.socket(family) as other:
+        other.bind((address, 0))
+        port = other.getsockname()[1]
+        where = kind.format(port) + (f":privateKey={file}:certKey={file}" if kind == "ssl:{}" else "")
+        for expected, in_use in (("is free", False), ("in use by another program", True)):
+            if in_use:
+                other.listen()
+            for _ in range(2):
+                found = await examine(wrong=in_use, SOLISYNC_LISTEN=where)
+                assert expected in found["wrong" if in_use else "ok", "port"]
+
+
+async def test_endpoint_of_another_kind_is_not_checked(examine):
+    """A plugin may bring kinds of endpoints that the doctor can't ask."""
+    found = await examine(wrong=False, SOLISYNC_LISTEN=f"haproxy:tcp:{free_port()}:interface=127.0.0.1")
+    assert "not checked, because haproxy:" in found["note", "port"]
+
+
+async def test_privileged_port_is_found(examine, monkeypatch):
+    """Only root may listen there, unless the kernel's limit is lower."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(ports, "_first_free_to_all", lambda: 1024)
+    where = "tcp:1023:interface=127.0.0.1"
+    assert "Permission denied" in (await examine(SOLISYNC_LISTEN=where))["wrong", "port"]
+    monkeypatch.setattr(ports, "_first_free_to_all", lambda: 0)
+    assert "is free" in (await examine(wrong=False, SOLISYNC_LISTEN=where))["ok", "port"]
 
 
 async def test_check_of_a_unix_socket_leaves_no_file(examine, place):

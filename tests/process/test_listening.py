@@ -50,6 +50,20 @@ async def test_unused_unix_socket_is_replaced(reactor, place, factory):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("backlog", [9, 0])
+def test_unix_socket_of_another_program_is_not_replaced(reactor, place, factory, backlog):
+    """A second attempt and a full backlog change nothing. systemd keeps no lock file beside its socket."""
+    path = place / "http.sock"
+    with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as client:
+        other.bind(str(path))
+        other.listen(backlog)
+        client.connect(str(path))
+        for _ in range(2):
+            with pytest.raises(FatalError, match="Address already in use"):
+                listen(reactor, f"unix:{path}", factory)
+        assert [*place.iterdir()] == [path]
+
+
 @pytest.mark.parametrize(("given", "mode"), [("", 0o660), (":mode=600", 0o600), (":mode=666:backlog=9", 0o666)])
 async def test_unix_socket_has_mode_660_by_default(reactor, place, factory, given, mode):
     """Peers there are trusted for addresses of clients. The description may set another mode."""
