@@ -30,6 +30,10 @@ class BuildWithCopies(build_py):
         }
 
     def run(self):
+        if not self.editable_mode:
+            # A build of another version in this checkout leaves its modules there, and a wheel would have them too.
+            for package in ("solisync", "twisted"):
+                shutil.rmtree(Path(self.build_lib, package), ignore_errors=True)
         super().run()
         if not self.editable_mode:
             for source, target in self._targets().items():

@@ -2,8 +2,9 @@
 
 The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), the
 npm package of the client, and the digests of these four. The wheel is installed into a separate environment outside the
-checkout, where it plays a session with its own database, and so does the installed client. This needs git, npm and the
-indexes of pip and npm. The tools have a separate environment too.
+checkout, where it plays a session with its own database, and so does the installed client. The documented upgrade, from
+1.0.0 in one checkout, must install the same modules. This needs git, npm and the indexes of pip and npm. The tools have
+a separate environment too.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ import sys
 import tarfile
 import time
 import urllib.request
+import zipfile
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -27,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "release"
 DIST = ROOT / "dist"
 TOOLS = ("build>=1.6", "cyclonedx-bom>=7.5,<8")
+FIRST = "d4b717a96c48"  # the commit of version 1.0.0
 READY_SECONDS = 60
 DEALS_DAYS = 400
 NPM = ("--no-audit", "--no-fund", "--no-package-lock")
@@ -143,6 +146,22 @@ def smoke(bin: Path, version: str, game: Path) -> None:
         service.wait(READY_SECONDS)
 
 
+def upgrade(python: Path, version: str, wheel: Path) -> None:
+    """Install 1.0.0 and then the last commit from one checkout; there must be the modules of the wheel, and no other."""
+    checkout, head = PLACE / "checkout", run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+    run("git", "clone", "--quiet", "--no-checkout", ROOT, checkout)
+    for commit in (FIRST, head):
+        run("git", "checkout", "--quiet", commit, cwd=checkout)
+        install(python, "--no-deps", "--force-reinstall", checkout)
+    said = run(python.parent / "solisync", "--version", cwd="/").strip()
+    package = Path(run(python, "-c", "import solisync.service; print(solisync.__path__[0])", cwd="/").strip())
+    found = {str(file.relative_to(package.parent)) for file in package.rglob("*.py")}
+    wanted = {name for name in zipfile.ZipFile(wheel).namelist() if re.match(r"solisync/.*\.py$", name)}
+    if said != f"solisync {version}" or found != wanted:
+        sys.exit(f"release check failed: after an upgrade there are {said} and {sorted(found ^ wanted)}")
+    print(f"an upgrade from 1.0.0 in one checkout installs {version}")
+
+
 def main() -> None:
     """Run all checks; the first failure ends them with a line."""
     version = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
@@ -163,6 +182,7 @@ def main() -> None:
     run(tools.parent / "cyclonedx-py", "environment", "--output-reproducible", "-o", bill, installed)
     packages = run(installed, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
     print(run(tools, ROOT / ".ci" / "licences.py", bill, packages, ROOT / "docs" / "licences.md"), end="")
+    upgrade(installed, version, wheel)
     files = sorted(DIST.iterdir())
     digests = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     (DIST / "SHA256SUMS").write_text("".join(digests))

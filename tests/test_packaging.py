@@ -17,6 +17,7 @@ from solisync import __version__
 from tests.harness.constants import ROOT
 from tests.harness.processes import clean_environment, run
 
+FORMER = "solisync/storage/former.py"  # a module of another version
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
 
@@ -38,6 +39,9 @@ def wheel(tmp_path_factory):
         target = source / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
+    left = source / "build" / "lib" / FORMER  # by an earlier build in the same checkout
+    left.parent.mkdir(parents=True)
+    left.write_text("from . import nothing")
     subprocess.run([sys.executable, "-c", BUILD, place], cwd=source, check=True, env=clean_environment())
     (built,) = place.glob("*.whl")
     return built
@@ -78,6 +82,13 @@ def test_wheel_has_all_files_and_no_twisted_package(wheel):
     assert pages | client <= names
     assert [name for name in names if name.startswith("twisted/")] == ["twisted/plugins/solisync_plugin.py"]
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+
+
+def test_wheel_has_no_module_of_an_earlier_build(wheel):
+    """The documented upgrade builds in the same checkout."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert FORMER not in names
+    assert "solisync/storage/accounts.py" in names
 
 
 def test_installation_works_away_from_the_checkout(installation, tmp_path):

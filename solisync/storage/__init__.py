@@ -7,14 +7,48 @@ service's connections.
 """
 
 from importlib import import_module
-from pkgutil import iter_modules
 
 from ..postgres.declared import statements_of
 
+# By name: a module of another version, left behind by an unusual installation, must not keep the service from starting.
+MODULES = (
+    "accounts",
+    "acts",
+    "admins",
+    "analytics",
+    "avatars",
+    "boards",
+    "checks",
+    "counts",
+    "daily_numbers",
+    "export",
+    "guests",
+    "history",
+    "html_pages",
+    "leaderboard",
+    "listed_replays",
+    "own_replays",
+    "paging",
+    "player_lists",
+    "players",
+    "rate_limits",
+    "recent_replays",
+    "rechecks",
+    "recovery",
+    "replay_counts",
+    "replays",
+    "restrictions",
+    "review",
+    "rows",
+    "sample_data",
+    "schema",
+    "sessions",
+    "streams",
+    "sync",
+    "verdicts",
+)
 EVERY = dict.fromkeys(  # several modules share some of them
-    statement
-    for module in iter_modules(__path__)
-    for statement in statements_of(import_module(f"{__name__}.{module.name}"))
+    statement for name in MODULES for statement in statements_of(import_module(f"{__name__}.{name}"))
 )
 STATEMENTS = tuple(statement for statement in EVERY if statement.prepared)
 """The statements to prepare on each connection of the service."""

@@ -21,6 +21,11 @@ STATEMENTS = {
 }
 
 
+def test_package_names_each_of_its_modules():
+    """The statements of a module that the package doesn't name would not be prepared."""
+    assert list(storage.MODULES) == [module.name for module in iter_modules(storage.__path__)]
+
+
 def test_every_statement_can_be_prepared(server):
     """The statements of commands are included; LOCK TABLE is prepared without parameters, because it can't have any."""
     connection = connect(server.dsn)
