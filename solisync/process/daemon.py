@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -49,7 +49,11 @@ class Daemon(Service):
 
     def __init__(self, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self._node = NodeMetrics()
+
+    @cached_property
+    def _node(self) -> NodeMetrics:
+        """The metrics of the node, made at their first use: a worker would add its own to the sum of all workers."""
+        return NodeMetrics()
 
     @property
     def address(self) -> IAddress:

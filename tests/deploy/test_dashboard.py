@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 
 from tests.deploy.promql import NOT_EVERYWHERE, RULES, named, queries, rules
 from tests.harness.constants import PATIENCE, ROOT
-from tests.harness.http_requests import new_address
+from tests.harness.http_requests import http_client, new_address
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port, wait_until_listening, wait_until_ready
@@ -111,6 +111,20 @@ async def test_every_query_of_the_dashboard_has_data(serve, launch, place, react
     assert process.stop() == 0
     while "SolisyncDown" not in await prometheus.alerts():
         await deferLater(reactor, 0.1)
+
+
+@pytest.mark.needs("promtool")
+@pytest.mark.parametrize("count", [1, 2])
+async def test_promtool_accepts_the_metrics(serve, shared_dsn, count):
+    """It also finds names against Prometheus' conventions."""
+    port = free_port()
+    listen = f"tcp:{port}:interface=127.0.0.1"
+    process = await serve(shared_dsn, SOLISYNC_METRICS_LISTEN=listen, SOLISYNC_WORKERS=count)
+    truncate(shared_dsn)
+    await play(process, 1)
+    exposed = await (await http_client(keep=False).get(f"http://127.0.0.1:{port}/metrics")).content()
+    done = subprocess.run(["promtool", "check", "metrics"], input=exposed, capture_output=True, timeout=PATIENCE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def _filled(expression):

@@ -86,6 +86,15 @@ async def test_scrape_of_a_node_has_ready_and_dead_workers_and_the_disk(launch, 
     assert process.stop() == 0
 
 
+@pytest.mark.parametrize("count", ["1", "2"])
+async def test_no_metric_appears_twice(scraped, count):
+    """Prometheus would keep one of the two values. The parent of workers adds its own metrics to theirs."""
+    service = await scraped(SOLISYNC_WORKERS=count)
+    names = [family.name for family in await service.families()]
+    assert sorted(set(names)) == sorted(names)
+    assert "solisync_worker_deaths" in names
+
+
 async def test_requests_are_counted_by_route(service):
     """The labels are method, template and status. An unknown route has no name that a client could choose."""
     before = await service.numbers()
