@@ -147,7 +147,7 @@ def smoke(bin: Path, version: str, game: Path) -> None:
 
 
 def upgrade(python: Path, version: str, wheel: Path) -> None:
-    """Install 1.0.0 and then the last commit from one checkout; there must be the modules of the wheel, and no other."""
+    """Install 1.0.0 and then the last commit from one checkout, and check that only the wheel's modules are there."""
     checkout, head = PLACE / "checkout", run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
     run("git", "clone", "--quiet", "--no-checkout", ROOT, checkout)
     for commit in (FIRST, head):
