@@ -11,3 +11,12 @@ INSERT INTO retention_clock DEFAULT VALUES;
 
 -- The time of the retention clock: no later than the clock of the database. Without the row, nothing is old.
 CREATE VIEW retention AS SELECT least(at, clock_timestamp()) AS now FROM retention_clock;
+
+-- The last runs of the jobs of housekeeping, which all processes share: docs/administration.md "solisync housekeeping".
+CREATE TABLE housekeeping (
+    job        text        PRIMARY KEY,
+    -- the time at which a process began the job, by the clock of the database
+    claimed_at timestamptz NOT NULL,
+    -- the same of the last run that didn't fail
+    ran_at     timestamptz
+);

@@ -1,8 +1,9 @@
-"""Work in the background: deletion of expired rows, in small batches, and the numbers of each day."""
+"""Work in the background: deletion of what is old, in small batches, and the numbers of each day."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
@@ -30,26 +31,49 @@ from .storage import (
     recovery,
     replay_counts,
     restrictions,
+    retention,
     review,
     schema,
     sessions,
     sync,
 )
+from .storage import housekeeping as runs
 from .storage.acts import Actor
 
-EVERY_SECONDS = 60.0
+MINUTE, HOUR = 60.0, 3_600.0
+EVERY_SECONDS = 61.0  # from round to round: a second more than MINUTE, or a round that is early would find nothing due
 BATCH = 1_000
 COUNTED = 100  # players whose rows are locked while their replays are counted
 
 
-class Housekeeping:
-    """Ends suspensions and deletes expired rows, once a minute.
+class Prune(Protocol):
+    """A statement that deletes up to `most` rows; returns their number."""
 
-    The rows are: expired sessions, admins' codes and reset links; unused rate limits; cutoffs that no access token is
-    older than; guests that were not used for long, and old keys; old analytics, history and marks of the review.
-    Housekeeping also counts the numbers of each day, once an hour. Each round calls `links_open` with the number of
-    reset links, `guests_now` with the number of guests, and `backed_up` with the time of the newest backup (seconds
-    since 1970). A job that fails is logged, and the next round repeats it.
+    def __call__(self, statements: Statements, /, *, most: int) -> Awaitable[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HousekeepingJob:
+    """Work of housekeeping: `run` returns the number of rows that it deleted, ended or counted.
+
+    It runs `every` so many seconds. The retention clock is moved before a job that `deletes_by_age`. A job with a
+    `setting` deletes by the value of this variable.
+    """
+
+    name: str
+    run: Callable[["Housekeeping"], Awaitable[int]]
+    every: float = MINUTE
+    deletes_by_age: bool = True
+    setting: str | None = None
+
+
+class Housekeeping:
+    """Runs each of its jobs as often as it says, counted over all processes of all nodes.
+
+    Each round claims the jobs that are due. A job that fails is logged, and is due again in the next round. At its end,
+    a round calls `show` with numbers from the database: any process may have run the jobs, and each reports the
+    numbers. These are `reset_links` and `guests`, how far the retention clock is `behind`, in seconds, and as seconds
+    since 1970 the `last_runs` of jobs by name and the newest backup, `backed_up`.
     """
 
     _log = Logger()
@@ -60,29 +84,26 @@ class Housekeeping:
         database: Database,
         publish: Publish,
         reactor: ReactorBase,
-        now: Callable[[], datetime],
         analytics_days: int | None,
         history_days: int,
         guest_days: int,
         limits: Sequence[Limit] = LIMITS,
-        links_open: Callable[[int], None] = lambda count: None,
-        guests_now: Callable[[int], None] = lambda count: None,
-        backed_up: Callable[[float], None] = lambda when: None,
+        show: Callable[..., None] = lambda **numbers: None,
         batch: int = BATCH,
+        jobs: Sequence[HousekeepingJob] = (),
     ) -> None:
         self._database = database
         self._analytics_days = analytics_days
         self._history_days = history_days
         self._guest_days = guest_days
-        self._links_open = links_open
-        self._guests = guests_now
-        self._backed_up = backed_up
-        self._limits = limits
+        self._windows = dict(sorted((limit.name, limit.seconds) for limit in limits))  # the longest of each name
+        self._show = show
         self._batch = batch
+        self._jobs = jobs or JOBS
+        self._names = [job.name for job in self._jobs]
+        self._has_run = False
         self._after_guest = NIL  # the last guest of the page before
         self._after_counted: str | None = NIL  # the last player whose replays are counted; None: all are
-        self._now = now
-        self._begun = now()
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -98,80 +119,107 @@ class Housekeeping:
 
     def _round(self) -> "Deferred[None]":
         # A LoopingCall ends at the first failure.
-        return Deferred.fromCoroutine(self.prune()).addErrback(
+        return Deferred.fromCoroutine(self._work()).addErrback(
             lambda failure: self._log.failure("a round of housekeeping failed", failure)
         )
 
-    async def prune(self) -> None:
-        """Run one round: all jobs, each in batches until nothing is left.
+    async def _work(self) -> None:
+        """Run the jobs that are due; in the first round of a process, all that no process has begun within a minute."""
+        every = [job.every if self._has_run else 0.0 for job in self._jobs]
+        try:
+            await self._run(await self._database.run(runs.claim, self._names, every, MINUTE))
+            self._has_run = True
+        except Unavailable as error:
+            self._log.warn("housekeeping is postponed for a minute: {error}", error=error)
 
-        A job that fails doesn't stop the others. Without a database the round ends.
+    async def prune(
+        self, names: Sequence[str] = (), report: Callable[[str, int | None], None] = lambda name, rows: None
+    ) -> None:
+        """Run these jobs, or all, even if they aren't due.
+
+        `report` is called after each with its name and its result, which is None if it failed. Raises Unavailable.
         """
-        for what, work in self._works().items():
+        names = [*names] or self._names
+        await self._run(await self._database.run(runs.claim, names, [0.0] * len(names), 0.0), report)
+
+    async def _run(
+        self, names: Sequence[str], report: Callable[[str, int | None], None] = lambda name, rows: None
+    ) -> None:
+        """Run claimed jobs. A job that fails doesn't stop the others; without a database, the round ends."""
+        jobs = [job for job in self._jobs if job.name in names]
+        if any(job.deletes_by_age for job in jobs):
+            await self._database.run(retention.move)
+        for job in jobs:
+            rows = None
             try:
-                await work()
-            except Unavailable as error:
-                self._log.warn("housekeeping is postponed for a minute: {error}", error=error)
-                return
+                rows = await job.run(self)
+                await self._database.run(runs.ran, job.name)
+            except Unavailable:
+                raise
             except DatabaseError as error:
-                self._log.warn("housekeeping postpones {what} for a minute: {error}", what=what, error=error)
+                self._log.warn("housekeeping postpones {what} for a minute: {error}", what=job.name, error=error)
+            report(job.name, rows)
+        self._show(
+            reset_links=await self._database.run(recovery.count_open),
+            guests=await self._database.run(guests.number),
+            backed_up=await self._database.run(schema.last_backup),
+            behind=await self._database.run(retention.behind),
+            last_runs={
+                last.job: last.ran_at.timestamp()
+                for last in await self._database.run(runs.last_runs, self._names)
+                if last.ran_at is not None
+            },
+        )
 
-    def _works(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The jobs of a round, by name. Suspensions come first, because players know when these end."""
-        most = self._batch
-        windows = dict(sorted((limit.name, limit.seconds) for limit in self._limits))  # the longest of each name
-        works = {
-            "ending suspensions": self._lift_suspensions,
-            "expired sessions": self._all(lambda run: sessions.prune(run, self._now(), most=most)),
-            "rate limits": self._all(lambda run: rate_limits.prune(run, windows=windows, most=most)),
-            "searches": self._all(lambda run: checks.prune_searches(run, most=most)),
-            "cutoffs": self._all(lambda run: restrictions.prune(run, most=most)),
-            "reset links": self._prune_links,
-            "admins": self._prune_admins,
-            "history": self._all(lambda run: history.prune(run, days=self._history_days, most=most)),
-            "marks of the review": self._all(lambda run: review.prune(run, most=most)),
-            "remembered answers": self._prune_answers,
-            "daily numbers": self._count_days,
-            "guests": self._prune_guests,
-            "the newest backup": self._show_backup,
-            "counts of replays": self._count_replays,
-            "joined guests": self._all(lambda run: guests.prune_joined(run, most=most)),
-            "keys of guests": self._all(lambda run: guests.prune_keys(run, most=most)),
-        }
-        if self._analytics_days is not None:
-            old = {"days": self._analytics_days, "most": most}
-            works["analytics"] = self._all(lambda run: analytics.prune(run, self._now(), **old))
-            works["names in analytics"] = self._all(lambda run: analytics.prune_names(run, self._now(), **old))
-        return works
+    async def _prune(self, statement: Prune) -> int:
+        """Delete batch after batch, until one isn't full; return the number of rows."""
+        total = deleted = await self._database.run(statement, most=self._batch)
+        while deleted == self._batch:
+            deleted = await self._database.run(statement, most=self._batch)
+            total += deleted
+        return total
 
-    def _all(self, prune: Callable[[Statements], Awaitable[int]]) -> Callable[[], Awaitable[None]]:
-        """A job that prunes batch after batch, until one isn't full."""
+    async def _prune_limits(self) -> int:
+        return await self._prune(partial(rate_limits.prune, windows=self._windows))
 
-        async def work() -> None:
-            while await self._database.run(prune) == self._batch:
-                pass
+    async def _prune_history(self) -> int:
+        return await self._prune(partial(history.prune, days=self._history_days))
 
-        return work
+    async def _prune_analytics(self) -> int:
+        if self._analytics_days is None:
+            return 0
+        return await self._prune(partial(analytics.prune, days=self._analytics_days))
 
-    async def _lift_suspensions(self) -> None:
+    async def _prune_names(self) -> int:
+        if self._analytics_days is None:
+            return 0
+        return await self._prune(partial(analytics.prune_names, days=self._analytics_days))
+
+    async def _prune_admins(self) -> int:
+        return await self._database.run(admins.prune)
+
+    async def _prune_answers(self) -> int:
+        return await self._database.run(sync.prune, start=str(uuid4()), most=self._batch)
+
+    async def _end_suspensions(self) -> int:
         """End suspensions that are over; a failure affects only its own player."""
+        ended = 0
         for player in await self._database.run(restrictions.expired, most=self._batch):
             try:
-                await self._acting.perform(unsuspend, player, only_ended=True)
+                ended += (await self._acting.perform(unsuspend, player, only_ended=True)).changed
             except NotFound:
                 pass  # the player was deleted since the query
+            except Unavailable:
+                raise
             except DatabaseError as error:
                 self._log.warn("the suspension of {player} could not be ended: {error}", player=player, error=error)
+        return ended
 
-    async def _prune_links(self) -> None:
-        await self._all(lambda run: recovery.prune(run, most=self._batch))()
-        self._links_open(await self._database.run(recovery.count_open))
+    async def _prune_guests(self) -> int:
+        """Delete guests that were not used for long.
 
-    async def _prune_guests(self) -> None:
-        """Delete guests that were not used for long, and count the others.
-
-        A round looks at one page of guests, so that it costs the same however many there are. The next round continues
-        there, and begins anew after the last page.
+        A run looks at one page of guests, so that it costs the same however many there are. The next run of this
+        process continues there, and begins anew after the last page.
         """
 
         async def delete(transaction: Transaction, guest: str) -> bool:
@@ -182,39 +230,57 @@ class Housekeeping:
 
         page = await self._database.run(guests.page, self._after_guest, self._guest_days, self._batch)
         self._after_guest = page.last or NIL
-        deleted = [await self._database.transact(delete, guest) for guest in page.abandoned]
-        if any(deleted):
-            self._log.info("unused guests deleted: {count}", count=sum(deleted))
-        self._guests(await self._database.run(guests.number))
+        deleted = sum([await self._database.transact(delete, guest) for guest in page.abandoned])
+        if deleted:
+            self._log.info("unused guests deleted: {count}", count=deleted)
+        return deleted
 
-    async def _show_backup(self) -> None:
-        self._backed_up(await self._database.run(schema.last_backup))
-
-    async def _count_days(self) -> None:
+    async def _count_days(self) -> int:
         """Count the numbers of the days, each number in its own transaction, unless another node is counting.
 
         A count may take longer than a connection of the pool allows, so it has its own.
         """
-        await self._database.run(daily_numbers.prune, self._now())
-        due = await self._database.run(daily_numbers.due, self._now(), self._begun)
-        if not due:
-            return
+        deleted = await self._database.run(daily_numbers.prune)
         async with self._database.connection(bounded=False) as connection:
-            for name in due:
-                count = partial(daily_numbers.count, name=name, now=self._now(), begun=self._begun)
-                if not await in_transaction(connection, count):
-                    return
+            for name in daily_numbers.NAMES:
+                if not await in_transaction(connection, partial(daily_numbers.count, name=name)):
+                    break
+        return deleted
 
-    async def _count_replays(self) -> None:
+    async def _count_replays(self) -> int:
         """Count the replays of all players without a count, once after a start; triggers keep the counts afterwards."""
+        counted = 0
         while self._after_counted is not None:
             page = await self._database.run(replay_counts.page, self._after_counted, COUNTED)
             if page.uncounted:
                 await self._database.transact(replay_counts.count, page.uncounted)
             self._after_counted = page.last
+            counted += len(page.uncounted)
+        return counted
 
-    async def _prune_admins(self) -> None:
-        await self._database.run(admins.prune)
 
-    async def _prune_answers(self) -> None:
-        await self._database.run(sync.prune, start=str(uuid4()), most=self._batch)
+def _pruning(statement: Prune) -> Callable[[Housekeeping], Awaitable[int]]:
+    return lambda keeper: keeper._prune(statement)
+
+
+# Suspensions come first, because players know when these end.
+JOBS = (
+    HousekeepingJob("ending suspensions", Housekeeping._end_suspensions),
+    HousekeepingJob("expired sessions", _pruning(sessions.prune)),
+    HousekeepingJob("rate limits", Housekeeping._prune_limits, deletes_by_age=False, setting="SOLISYNC_AUTH_LIMIT"),
+    HousekeepingJob("searches", _pruning(checks.prune_searches), deletes_by_age=False),
+    HousekeepingJob("cutoffs", _pruning(restrictions.prune)),
+    HousekeepingJob("reset links", _pruning(recovery.prune)),
+    HousekeepingJob("sessions and codes of admins", Housekeeping._prune_admins),
+    HousekeepingJob("history", Housekeeping._prune_history, setting="SOLISYNC_HISTORY_DAYS"),
+    HousekeepingJob("marks of the review", _pruning(review.prune)),
+    HousekeepingJob("remembered answers", Housekeeping._prune_answers, deletes_by_age=False),
+    HousekeepingJob("daily numbers", Housekeeping._count_days, every=HOUR),
+    HousekeepingJob("guests", Housekeeping._prune_guests, setting="SOLISYNC_GUEST_DAYS"),
+    HousekeepingJob("counts of replays", Housekeeping._count_replays, deletes_by_age=False),
+    HousekeepingJob("joined guests", _pruning(guests.prune_joined)),
+    HousekeepingJob("keys of guests", _pruning(guests.prune_keys)),
+    HousekeepingJob("analytics", Housekeeping._prune_analytics, setting="SOLISYNC_ANALYTICS_DAYS"),
+    HousekeepingJob("names in analytics", Housekeeping._prune_names, setting="SOLISYNC_ANALYTICS_DAYS"),
+)
+NAMES = [job.name for job in JOBS]

@@ -145,7 +145,7 @@ async def test_housekeeping_deletes_guests_that_were_not_used_for_long(
     if state != "live":
         await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
     age(server, days, returned=returned)
-    housekeeping = make_housekeeping(open_database(), reactor, guests_now=counts.append)
+    housekeeping = make_housekeeping(open_database(), reactor, show=lambda **numbers: counts.append(numbers["guests"]))
     await housekeeping.prune()
     assert server.sql("SELECT count(*) FROM users") == [(left,)]
     assert server.sql("SELECT count(*) FROM replays") == [(left,)]

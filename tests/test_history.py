@@ -239,6 +239,10 @@ async def test_old_rows_are_deleted_in_batches_oldest_first(reactor, shared_dsn,
 async def test_expired_links_are_deleted_and_the_others_counted(reactor, server, open_database):
     """A gauge shows the links that still work."""
     counted = []
+
+    def show(*, reset_links, **others):
+        counted.append(reset_links)
+
     for name, hours in (("ann", 1), ("bob", 1), ("cyd", -1)):
         await server.player(name)
         put = (
@@ -246,5 +250,5 @@ async def test_expired_links_are_deleted_and_the_others_counted(reactor, server,
         )
         server.sql(put, (name.encode(), hours, name))
     database = open_database(statements=())
-    await make_housekeeping(database, reactor, links_open=counted.append).prune()
+    await make_housekeeping(database, reactor, show=show).prune()
     assert (counted, server.sql("SELECT count(*) FROM reset_tokens")) == ([2], [(2,)])

@@ -88,6 +88,12 @@ class Metrics:
         self.last_backup = gauge(
             "last_backup_timestamp_seconds", "When `solisync backup` last finished; 0 if never.", mode=MAX
         )
+        self.last_runs = gauge(
+            "housekeeping_last_run_timestamp_seconds", "When a job last ran without failing.", "name", mode=MAX
+        )
+        self.retention_behind = gauge(
+            "retention_behind_seconds", "How far the retention clock is behind the database's clock.", mode=MAX
+        )
         self.ready = gauge("ready", "Serving processes that reach the database.")
         self.reset_links = gauge("reset_links_open", "Reset links that are still valid.", mode=MAX)
         self.history_lost = counter("history_lost", "Events of accounts that could not be stored.")
@@ -172,6 +178,17 @@ class Metrics:
         self.waiting.set(waiting)
         self.connections_lost.inc(replaced - self._replaced)
         self._replaced = replaced
+
+    def housekeeping(
+        self, *, reset_links: int, guests: int, backed_up: float, behind: float, last_runs: Mapping[str, float]
+    ) -> None:
+        """Set the gauges that housekeeping reads from the database."""
+        self.reset_links.set(reset_links)
+        self.guests.set(guests)
+        self.last_backup.set(backed_up)
+        self.retention_behind.set(behind)
+        for name, when in last_runs.items():
+            self.last_runs.labels(name).set(when)
 
     def checks(self, literal: int, search: int, old: int, oldest_seconds: float) -> None:
         """Set the gauges of the queues of replays: the length of each, and the wait of the oldest upload."""

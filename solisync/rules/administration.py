@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..errors import AccountSuspended, BadRequest
 from .shapes import Checked, Time, is_id
+from .texts import lateness
 
 Reason = Literal["name", "avatar", "cheating", "spam", "takeover", "request", "legal", "other"]
 
@@ -295,7 +296,7 @@ def check_suspension(until: datetime | None, message: str | None, now: datetime)
     return None if message is None else check_text(message, "message", MESSAGE_MAX)
 
 
-def suspension_error(until: datetime | None, message: str | None) -> AccountSuspended:
-    """The error for a suspended player, with the end of the suspension and the message of the operator."""
-    ends = "" if until is None else f" until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def suspension_error(until: datetime | None, message: str | None, behind: int) -> AccountSuspended:
+    """The error for a suspended player: the end, while the retention clock is `behind`, and the operator's message."""
+    ends = "" if until is None else f" until {until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC{lateness(behind)}"
     return AccountSuspended(f"this account is suspended{ends}" + (f": {message}" if message else ""), until)

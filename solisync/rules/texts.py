@@ -3,6 +3,7 @@
 import re
 from calendar import day_name, month_name
 from datetime import date
+from math import ceil
 
 from msgspec import Raw
 
@@ -114,6 +115,22 @@ def card_text(card: int) -> str:
 def suit_of(card: int) -> str:
     """The suit of a card: `hearts`."""
     return _SUITS[card // len(_RANKS)]
+
+
+def span_shown(seconds: float) -> str:
+    """A span of time, rounded up to whole seconds, minutes, hours or days: `90 seconds`, `3 days`."""
+    for unit, size, most in (("second", 1, 120), ("minute", 60, 120), ("hour", 3_600, 48)):
+        if seconds <= size * most:
+            return counted(ceil(seconds / size), unit)
+    return counted(ceil(seconds / 86_400), "day")
+
+
+def lateness(behind: int) -> str:
+    """How late a suspension may end while the retention clock is behind by these seconds: nothing up to a minute.
+
+    Housekeeping may move the clock a little later than every minute, so this counts whole minutes.
+    """
+    return "" if behind < 120 else f", or up to {span_shown(behind)} longer while the service catches up"
 
 
 def bytes_shown(count: float) -> str:

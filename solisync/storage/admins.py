@@ -2,14 +2,23 @@
 
 from datetime import datetime
 
-from ..postgres.declared import count, execute, found, many, maybe
+from ..postgres.declared import count, execute, found, many, maybe, one
 from ..rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from .retention import NOW
 
-# Constant times are written into the SQL, so that nodes of one version always compare alike.
-_LIVE = f"""
-    begun_at > clock_timestamp() - interval '{SESSION_LIFETIME.total_seconds():.0f} s'
-    AND used_at > clock_timestamp() - interval '{SESSION_IDLE.total_seconds():.0f} s'
-"""
+
+def _live(now: str) -> str:
+    """SQL that is true for sessions that are live at a time.
+
+    Constant times are written into it, so that nodes of one version always compare alike.
+    """
+    return f"""
+        begun_at > {now} - interval '{SESSION_LIFETIME.total_seconds():.0f} s'
+        AND used_at > {now} - interval '{SESSION_IDLE.total_seconds():.0f} s'
+    """
+
+
+_LIVE = _live("clock_timestamp()")
 _SESSION = f"""
     id, admin, begun_at, used_at, begun_at + interval '{SESSION_LIFETIME.total_seconds():.0f} s' AS expires_at, client,
     user_agent
@@ -136,11 +145,13 @@ async def end_by_secret(secret: bytes) -> None:
     """End the session whose cookie has this digest, if there is one."""
 
 
-@execute(
+@one(
     f"""
-    WITH codes AS (DELETE FROM admin_codes WHERE expires_at <= clock_timestamp())
-    DELETE FROM admin_sessions WHERE NOT ({_LIVE})
+    WITH codes AS (DELETE FROM admin_codes WHERE expires_at <= {NOW} RETURNING true),
+        sessions AS (DELETE FROM admin_sessions WHERE NOT ({_live(NOW)}) RETURNING true)
+    SELECT (SELECT count(*) FROM codes) + (SELECT count(*) FROM sessions)
     """,  # noqa: S608
+    row=int,
 )
-async def prune() -> None:
-    """Delete codes and sessions that have expired."""
+async def prune() -> int:
+    """Delete codes and sessions that have expired; return their number."""

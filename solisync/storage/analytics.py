@@ -13,6 +13,7 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.analytics import AnalyticsEvent
 from . import paging
+from .retention import NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +94,24 @@ async def store(
     return len(rows)
 
 
-# An event must be old by the database's clock too, because a node's clock may be a month ahead. The time is in a
-# subquery: clock_timestamp() is volatile, and PostgreSQL uses no index for a value that might differ from row to row.
-@count("""
+@count(f"""
     DELETE FROM analytics_events WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_events
-        WHERE received_at < (SELECT least($1::timestamptz, clock_timestamp()) - make_interval(days => $2::int))
-        ORDER BY received_at LIMIT $3::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM analytics_events WHERE received_at < {NOW} - make_interval(days => $1::int)
+        ORDER BY received_at LIMIT $2::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
-async def prune(now: datetime, *, days: int, most: int) -> int:
-    """Delete up to `most` events that were received more than `days` ago; return their number.
-
-    The days are counted back from `now`, or from the time of the database if that is earlier. `prune_names` does the
-    same.
-    """
+    """)  # noqa: S608
+async def prune(*, days: int, most: int) -> int:
+    """Delete up to `most` events that were received more than `days` ago; return their number."""
 
 
 # Compares whole days with `<`, so that every event which refers to the name was received before that time.
-@count("""
+@count(f"""
     DELETE FROM analytics_names WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM analytics_names
-        WHERE seen_on < (
-            SELECT (least($1::timestamptz, clock_timestamp()) AT TIME ZONE 'UTC')::date - $2::int
-        )
-        ORDER BY seen_on LIMIT $3::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM analytics_names WHERE seen_on < ({NOW} AT TIME ZONE 'UTC')::date - $1::int
+        ORDER BY seen_on LIMIT $2::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
-async def prune_names(now: datetime, *, days: int, most: int) -> int:
+    """)  # noqa: S608
+async def prune_names(*, days: int, most: int) -> int:
     """Delete up to `most` names that no event of the last `days` refers to; return their number."""
 
 

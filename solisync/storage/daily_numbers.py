@@ -1,15 +1,16 @@
 """The numbers of each day, which housekeeping counts: docs/console.md "Numbers over time"."""
 
 from dataclasses import dataclass, fields
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated
 
 from msgspec import Meta
 
-from ..postgres.declared import execute, many
+from ..postgres.declared import execute, many, one
 from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
+from ..postgres.transaction import Transaction
 from ..rules.administration import KEPT_DAYS
+from .retention import NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +54,25 @@ _SOURCES = {
     "deletions": _days("account_deletions", "deleted_at"),
 }
 
-# A node whose clock is fast doesn't begin the next day early.
-_NOW = "least($1::timestamptz, clock_timestamp())"
-_TODAY = f"({_NOW} AT TIME ZONE 'UTC')::date"
+# By the retention clock, a clock that is wrong for a minute begins no day, and makes no count final.
+_TODAY = f"({NOW} AT TIME ZONE 'UTC')::date"
 
 # From then on a count of a day is final. At midnight, uploads may still be on their way, and clocks of nodes differ.
 _FINAL = "(known.day + 1)::timestamp AT TIME ZONE 'UTC' + interval '5 minutes'"
 
-# The days to count for each name of $3: days without a final count, and days that can't have one yet, once an hour and
-# after $2, the start of the process. Nothing is known of the sessions of days before the first count.
-_DUE = f"""
-    SELECT wanted.name, series.day::date
-    FROM unnest($3::text[]) AS wanted (name) CROSS JOIN LATERAL generate_series(
-        CASE wanted.name
-            WHEN 'active' THEN coalesce((SELECT min(day) FROM daily_numbers WHERE name = 'active'), {_TODAY})
-            ELSE {_TODAY} - {KEPT_DAYS - 1}
-        END::timestamp,
-        {_TODAY}::timestamp, interval '1 day'
-    ) AS series (day)
-    WHERE NOT EXISTS (
-        SELECT FROM daily_numbers AS known
-        WHERE known.day = series.day::date AND known.name = wanted.name AND counted_at >= CASE
-            WHEN {_NOW} >= {_FINAL} THEN {_FINAL}
-            ELSE greatest($2::timestamptz, {_NOW} - interval '1 hour')
-        END
-    )
-"""  # noqa: S608
+
+def _due(name: str) -> str:
+    """SQL for the days of a number without a final count. Of sessions before the first count, nothing is known."""
+    first = f"{_TODAY} - {KEPT_DAYS - 1}"
+    if name == "active":
+        first = f"coalesce((SELECT min(day) FROM daily_numbers WHERE name = 'active'), {_TODAY})"  # noqa: S608
+    return f"""
+        SELECT series.day::date FROM generate_series(({first})::timestamp, {_TODAY}, interval '1 day') AS series (day)
+        WHERE NOT EXISTS (
+            SELECT FROM daily_numbers AS known
+            WHERE known.day = series.day::date AND known.name = '{name}' AND counted_at >= {_FINAL}
+        )
+    """  # noqa: S608
 
 
 def _count(name: str) -> Statement:
@@ -86,13 +80,13 @@ def _count(name: str) -> Statement:
     return Statement(
         f"count_days_of_{name}",
         f"""
-        WITH due AS MATERIALIZED ({_DUE}), span AS MATERIALIZED (
+        WITH due AS MATERIALIZED ({_due(name)}), span AS MATERIALIZED (
             SELECT min(day)::timestamp AT TIME ZONE 'UTC' AS begins,
                 (max(day) + 1)::timestamp AT TIME ZONE 'UTC' AS ends
             FROM due
         ), counted AS (SELECT day, count(*) AS count FROM ({_SOURCES[name]}) AS found GROUP BY day)
         INSERT INTO daily_numbers AS known (day, name, count, counted_at)
-        SELECT day, name, coalesce(count, 0), {_NOW} FROM due LEFT JOIN counted USING (day)
+        SELECT day, '{name}', coalesce(count, 0), {NOW} FROM due LEFT JOIN counted USING (day)
         ON CONFLICT (day, name) DO UPDATE SET
             count = greatest(known.count, excluded.count), counted_at = excluded.counted_at
             WHERE known.counted_at < {_FINAL}
@@ -109,35 +103,29 @@ TAKE_TURN = Query(
 )
 
 
-@many(f"SELECT DISTINCT name FROM ({_DUE}) AS due", prepared=False, row=str)  # noqa: S608
-async def _due(now: datetime, begun: datetime, names: list[str]) -> list[str]:
-    """Those of the names that have days to count."""
-
-
-async def due(statements: Statements, now: datetime, begun: datetime) -> list[str]:
-    """The numbers that have days to count, for a process that began at `begun`."""
-    return await _due(statements, now, begun, [*NAMES])
-
-
-async def count(transaction: Transaction, name: str, now: datetime, begun: datetime) -> bool:
+async def count(transaction: Transaction, name: str) -> bool:
     """Count one number on all days to count; False if another node is counting."""
     taken = await transaction.one(TAKE_TURN)
     if taken:
-        await transaction.run(COUNTS[name], now, begun, [name])
+        await transaction.run(COUNTS[name])
     return taken
 
 
-@execute(
+@one(
     f"""
     WITH deletions AS (
         DELETE FROM account_deletions WHERE deleted_at < ({_TODAY} - {KEPT_DAYS - 1})::timestamp AT TIME ZONE 'UTC'
+        RETURNING true
+    ), numbers AS (
+        DELETE FROM daily_numbers WHERE day < {_TODAY} - {KEPT_DAYS - 1} RETURNING true
     )
-    DELETE FROM daily_numbers WHERE day < {_TODAY} - {KEPT_DAYS - 1}
+    SELECT (SELECT count(*) FROM deletions) + (SELECT count(*) FROM numbers)
     """,  # noqa: S608
     prepared=False,
+    row=int,
 )
-async def prune(now: datetime) -> None:
-    """Delete the numbers of days before the last KEPT_DAYS."""
+async def prune() -> int:
+    """Delete the numbers of days before the last KEPT_DAYS, and deletions of accounts; return their number."""
 
 
 @many(

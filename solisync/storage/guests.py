@@ -8,6 +8,7 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord
 from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents, registering
+from .retention import NOW
 
 SHORT_DAYS = 30  # until a guest is deleted that was used on one day alone
 
@@ -202,11 +203,11 @@ class GuestPage(NamedTuple):
 # ended all of them, or a restored backup may lack them. Under the lock, the row's own time shows a sign-in that has
 # just committed.
 _ABANDONED = f"""
-    guest AND guest_used_at < (SELECT now FROM retention) - make_interval(
+    guest AND guest_used_at < {NOW} - make_interval(
         days => CASE WHEN guest_returned THEN $2::int ELSE least($2::int, {SHORT_DAYS}) END
     )
     AND NOT EXISTS (SELECT FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp())
-"""  # noqa: S608
+"""
 
 
 @one(
@@ -229,22 +230,22 @@ async def lock_abandoned(user_id: str, days: int) -> bool:
     """
 
 
-@count("""
+@count(f"""
     DELETE FROM guest_keys WHERE digest = ANY (ARRAY(
-        SELECT digest FROM guest_keys WHERE gone_at < (SELECT now FROM retention) - interval '180 days'
+        SELECT digest FROM guest_keys WHERE gone_at < {NOW} - interval '180 days'
         ORDER BY gone_at LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
+    """)  # noqa: S608
 async def prune_keys(*, most: int) -> int:
     """Forget up to `most` keys that have been gone for 180 days; return their number."""
 
 
-@count("""
+@count(f"""
     DELETE FROM joined_guests WHERE guest_id = ANY (ARRAY(
-        SELECT guest_id FROM joined_guests WHERE joined_at < clock_timestamp() - interval '30 days'
+        SELECT guest_id FROM joined_guests WHERE joined_at < {NOW} - interval '30 days'
         ORDER BY joined_at LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
+    """)  # noqa: S608
 async def prune_joined(*, most: int) -> int:
     """Forget up to `most` guests that were joined more than 30 days ago; return their number."""
 

@@ -11,6 +11,7 @@ from ..postgres.transaction import Statements
 from ..process.audit import Happened
 from ..rules.queries import ListPosition
 from .paging import END, LAST_NUMBER
+from .retention import NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +192,12 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
 
 
 # The rows with the lowest ids are the oldest, within seconds. So a round that meets a younger row deletes no further.
-@count("""
+@count(f"""
     DELETE FROM account_history WHERE id IN (
         SELECT id FROM (SELECT id, happened_at FROM account_history ORDER BY id LIMIT $2::int) AS oldest
-        WHERE happened_at < clock_timestamp() - make_interval(days => $1::int)
+        WHERE happened_at < {NOW} - make_interval(days => $1::int)
     ) RETURNING true
-    """)
+    """)  # noqa: S608
 async def prune(*, days: int, most: int) -> int:
     """Delete up to `most` rows older than this many days; return their number."""
 

@@ -15,6 +15,7 @@ from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.recovery import CodesLeft
 from .accounts import LOCK, Player
+from .retention import NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +155,11 @@ async def forget_link(user_id: str) -> None:
     """Delete the reset token of a player, whose row is locked."""
 
 
-@count("""
+@count(f"""
     DELETE FROM reset_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM reset_tokens WHERE expires_at <= clock_timestamp() LIMIT $1::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM reset_tokens WHERE expires_at <= {NOW} LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
+    """)  # noqa: S608
 async def prune(*, most: int) -> int:
     """Delete up to `most` expired reset tokens; return their number."""
 

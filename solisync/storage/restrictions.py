@@ -12,27 +12,34 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
 from .accounts import REVOKE
 from .recovery import forget_link
+from .retention import BEHIND, NOW
 from .rows import nested, optional
 
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """A suspension. `was_visible`: the leaderboard entry will be visible again. `ended`: it is over."""
+    """A suspension. `was_visible`: the leaderboard entry will be visible again. `ended`: it is over.
+
+    It ends by the retention clock, which is `behind` by this many seconds.
+    """
 
     until: datetime | None
     message: str | None
     was_visible: bool
     ended: bool
+    behind: int
 
 
 @dataclass(frozen=True, slots=True)
 class RestrictionSet:
     """All suspended players, with `untils` and `messages`, and all players with cutoffs of access tokens, in columns.
 
-    All columns are None if `number` is the known one.
+    All columns are None if `number` is the known one. Suspensions end by the retention clock, which is `behind` by this
+    many seconds.
     """
 
     number: int
+    behind: int
     suspended: list[str] | None
     untils: list[datetime | None] | None
     messages: list[str | None] | None
@@ -91,18 +98,18 @@ ACTS = Query(
 # One statement, so that all values are of the same moment. Without a row in restriction_number, nothing was ever
 # restricted.
 @one(
-    """
-    SELECT number, suspended, untils, messages, cut_off, cutoffs
-    FROM (SELECT coalesce((SELECT number FROM restriction_number), 0) AS number) AS now
+    f"""
+    SELECT number, {BEHIND} AS behind, suspended, untils, messages, cut_off, cutoffs
+    FROM (SELECT coalesce((SELECT number FROM restriction_number), 0) AS number) AS known
     LEFT JOIN LATERAL (
-        SELECT coalesce(array_agg(user_id::text), '{}') AS suspended, array_agg(until) AS untils,
+        SELECT coalesce(array_agg(user_id::text), '{{}}') AS suspended, array_agg(until) AS untils,
             array_agg(message) AS messages
         FROM suspensions
     ) AS suspension ON number <> $1::bigint
     LEFT JOIN LATERAL (
-        SELECT coalesce(array_agg(user_id::text), '{}') AS cut_off, array_agg(cutoff) AS cutoffs FROM access_cutoffs
+        SELECT coalesce(array_agg(user_id::text), '{{}}') AS cut_off, array_agg(cutoff) AS cutoffs FROM access_cutoffs
     ) AS cutting ON number <> $1::bigint
-    """,
+    """,  # noqa: S608
     row=RestrictionSet,
 )
 async def load(known: int) -> RestrictionSet:
@@ -110,10 +117,10 @@ async def load(known: int) -> RestrictionSet:
 
 
 @maybe(
-    """
-    SELECT until, message, was_visible, coalesce(until <= clock_timestamp(), false) AS ended
+    f"""
+    SELECT until, message, was_visible, coalesce(until <= {NOW}, false) AS ended, {BEHIND} AS behind
     FROM suspensions WHERE user_id = $1::uuid
-    """,
+    """,  # noqa: S608
     row=Suspension,
 )
 async def suspension(user_id: str) -> Suspension | None:
@@ -193,15 +200,17 @@ async def is_uncut(user_id: str) -> bool:
     """Return whether the player may have an access token that no cutoff refuses."""
 
 
-@many("SELECT user_id FROM suspensions WHERE until <= (SELECT clock_timestamp()) ORDER BY until LIMIT $1::int", row=str)
+@many(f"SELECT user_id FROM suspensions WHERE until <= {NOW} ORDER BY until LIMIT $1::int", row=str)  # noqa: S608
 async def expired(*, most: int) -> list[str]:
     """Up to `most` players whose suspensions have ended."""
 
 
+# A cutoff is kept for two days longer than the tokens that it refuses: in these two days, a clock that is wrong for two
+# hours is noticed before it has deleted a cutoff.
 @count("""
     DELETE FROM access_cutoffs WHERE user_id IN (
         SELECT user_id FROM access_cutoffs
-        WHERE cutoff < (SELECT extract(epoch FROM clock_timestamp() - interval '1 hour'))
+        WHERE cutoff < (SELECT extract(epoch FROM now - interval '49 hours') FROM retention)
         LIMIT $1::int FOR UPDATE SKIP LOCKED
     ) RETURNING true
     """)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..postgres.declared import count, found
 from ..postgres.statement import Statement
 from ..postgres.transaction import Statements
+from .retention import NOW
 
 KEPT_DAYS = 400
 
@@ -56,7 +57,7 @@ async def forget(kind: str, items: Sequence[str]) -> bool:
 
 @count(f"""
     DELETE FROM review_seen WHERE (kind, item) IN (
-        SELECT kind, item FROM review_seen WHERE seen_at < clock_timestamp() - interval '{KEPT_DAYS} days'
+        SELECT kind, item FROM review_seen WHERE seen_at < {NOW} - interval '{KEPT_DAYS} days'
         ORDER BY seen_at LIMIT $1::int
     ) RETURNING true
     """)  # noqa: S608

@@ -16,6 +16,7 @@ from ..postgres.transaction import Statements, Transaction
 from ..rules.sessions import RefreshRecord, Session
 from .accounts import LOCK
 from .rate_limits import Hit, counting
+from .retention import NOW
 
 MOST = 100  # live sessions of a player
 TOKENS_MAX = 57  # of a player in 60 seconds, for which 61 values of `exp` are free; logins may take the last ones
@@ -109,9 +110,7 @@ class Rotated(NamedTuple):
 # one it expects a two-hundredth, and so uses the index for a small table too. There, it may still plan `pruned` as a
 # scan of the whole table, which EXISTS then skips. With a thousand sessions this saves a third of the statement.
 #
-# Pruned tokens must have expired by the database's clock too, because a node's clock may be a month ahead. The time is
-# in a subquery: clock_timestamp() is volatile, and PostgreSQL uses no index for a value that might differ from row to
-# row.
+# Pruned tokens have expired by the retention clock, because any other clock may be a month ahead.
 #
 # Refreshes leave the last free values of `exp` to logins. Otherwise a thief who refreshes without end would keep the
 # player out. A refresh beyond that finds every second taken.
@@ -132,7 +131,7 @@ ROTATE = Statement(
         WHERE jti = $2::uuid AND user_id = player.id AND expires_at > $3::timestamptz FOR UPDATE OF refresh_tokens
     ), expired AS (
         SELECT ctid FROM refresh_tokens
-        WHERE expires_at BETWEEN '-infinity' AND (SELECT least($3::timestamptz, clock_timestamp()))
+        WHERE expires_at BETWEEN '-infinity' AND {NOW}
             AND EXISTS (SELECT FROM live)
         ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED
     ), pruned AS (
@@ -325,17 +324,14 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
     return LIST.values(row for row in rows if row[0] is not None) if rows else None
 
 
-@count("""
+@count(f"""
     DELETE FROM refresh_tokens WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM refresh_tokens WHERE expires_at <= (SELECT least($1::timestamptz, clock_timestamp()))
-        ORDER BY expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED
+        SELECT ctid FROM refresh_tokens WHERE expires_at <= {NOW}
+        ORDER BY expires_at LIMIT $1::int FOR UPDATE SKIP LOCKED
     )) RETURNING true
-    """)
-async def prune(now: datetime, *, most: int) -> int:
-    """Delete up to `most` unlocked refresh tokens that have expired by `now` and by the database's clock.
-
-    Return their number.
-    """
+    """)  # noqa: S608
+async def prune(*, most: int) -> int:
+    """Delete up to `most` unlocked refresh tokens that have expired; return their number."""
 
 
 @count(

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
-from ..postgres.declared import execute, maybe
+from ..postgres.declared import count, maybe
 from ..postgres.statement import Call, Query, Statement
 from ..postgres.transaction import Statements, Transaction
 from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
@@ -191,7 +191,7 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
 
 # Deletes rows of sessions that have expired. The search begins at any id, so that a round costs the same however many
 # rows there are.
-@execute("""
+@count("""
     DELETE FROM known_states WHERE session_id IN (
         SELECT session_id FROM (
             SELECT session_id, user_id FROM known_states WHERE session_id > $1::uuid ORDER BY session_id LIMIT $2::int
@@ -200,7 +200,7 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
             SELECT FROM refresh_tokens AS live
             WHERE live.user_id = page.user_id AND live.session_id = page.session_id
         )
-    )
+    ) RETURNING true
     """)
-async def prune(*, start: str, most: int) -> None:
-    """Delete the records of ended sessions, among up to `most` from the id `start` on."""
+async def prune(*, start: str, most: int) -> int:
+    """Delete the records of ended sessions, among up to `most` from the id `start` on; return their number."""

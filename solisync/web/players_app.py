@@ -50,6 +50,7 @@ class Restrictions:
         self._reactor = reactor
         self._on_change = on_change
         self._known = _Known()
+        self._behind = 0  # the retention clock, by which suspensions end
         self._until = 0.0
         self._loading = CoalescingCache(self._load, reactor=reactor)
 
@@ -75,7 +76,7 @@ class Restrictions:
         """Raise Forbidden if the player is suspended, and Unauthorized if the token is cut off."""
         suspension = self._known.suspended.get(claims.user_id)
         if suspension is not None:
-            raise suspension_error(*suspension)
+            raise suspension_error(*suspension, self._behind)
         cutoff = self._known.cutoffs.get(claims.user_id)
         if cutoff is not None and claims.expiry <= cutoff:
             raise Unauthorized
@@ -83,6 +84,7 @@ class Restrictions:
     async def _load(self) -> None:
         began = self._reactor.seconds()
         found = await self._database.run(restrictions.load, self._known.number)
+        self._behind = found.behind
         if found.suspended is not None:
             ends = zip(found.untils or (), found.messages or (), strict=True)
             suspended = dict(zip(found.suspended, ends, strict=True))

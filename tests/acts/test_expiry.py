@@ -91,11 +91,11 @@ async def test_postponed_end_keeps_the_suspension(server, acting, recorded):
 
 
 async def test_old_cutoffs_are_deleted(server, acting, rounds):
-    """A cutoff is kept until an hour after the last token that it refuses has expired."""
+    """A cutoff is kept until two days and an hour after the last token that it refuses has expired."""
     client = await server.player("ann")
     me = await client.me()
     await acting.perform(players.end_sessions, me.id, access=True)
-    for minutes, left in [(59, 1), (61, 0)]:
+    for minutes, left in [(49 * 60 - 1, 1), (49 * 60 + 1, 0)]:
         server.sql("UPDATE access_cutoffs SET cutoff = extract(epoch FROM now()) - 60 * %s", (minutes,))
         await rounds.prune()
         assert server.sql("SELECT count(*) FROM access_cutoffs") == [(left,)]

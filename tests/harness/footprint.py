@@ -19,7 +19,8 @@ COLUMNS = """
     SELECT table_name, column_name FROM information_schema.columns
     WHERE table_schema = 'public'
       AND table_name NOT IN (
-          'schema_migrations', 'replay_sweep', 'restriction_number', 'imported', 'retention_clock', 'retention'
+          'schema_migrations', 'replay_sweep', 'restriction_number', 'imported', 'retention_clock', 'retention',
+          'housekeeping'
       )
     ORDER BY 1, ordinal_position
 """

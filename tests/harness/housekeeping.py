@@ -1,7 +1,5 @@
 """Housekeeping that a test runs one round at a time."""
 
-from datetime import UTC, datetime
-
 from solisync.housekeeping import Housekeeping
 
 
@@ -9,7 +7,6 @@ def make_housekeeping(database, reactor, **given):
     """Housekeeping over a database; no process is notified of its work unless a test asks for it."""
     defaults = {
         "publish": lambda *notices: None,
-        "now": lambda: datetime.now(UTC),
         "analytics_days": None,
         "history_days": 30,
         "guest_days": 180,

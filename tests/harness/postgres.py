@@ -19,6 +19,7 @@ CONTENT = {
     "profile_locks": "user_id, since",
     "admin_acts": "id, at, actor_kind, actor, act, target, reason, client, request_id",
     "admin_notes": "act_id, user_id, replay_id, note, before, after",
+    "retention_clock": "one, at, moved_at",
     "schema_migrations": "number, name, checksum, applied_at",
 }
 # Uses DELETE for small tables: TRUNCATE makes new files for each table and its indexes, which takes ten times as long.

@@ -12,8 +12,8 @@ from solisync.storage.restrictions import RestrictionSet
 from solisync.web.players_app import Restrictions
 
 ANN, BOB, EVE = AccessClaims("ann", 100), AccessClaims("bob", 100), AccessClaims("eve", 100)
-EVERYBODY = RestrictionSet(7, ["ann"], [None], ["stop"], ["bob"], [100])
-UNCHANGED = RestrictionSet(7, None, None, None, None, None)
+EVERYBODY = RestrictionSet(7, 0, ["ann"], [None], ["stop"], ["bob"], [100])
+UNCHANGED = RestrictionSet(7, 0, None, None, None, None, None)
 
 
 @pytest.fixture

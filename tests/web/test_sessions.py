@@ -180,7 +180,8 @@ async def test_refresh_reads_only_its_own_session(server):
     server.sql("ANALYZE refresh_tokens")
     new = (jti, ends, int(ends.timestamp()), None)  # the same id, so that the token can be spent again
     ran = plan(server.dsn, ROTATE, player, jti, now, *new, "auth:192.0.2.1", 10, 60, None)
-    assert [line for line in ran.text.splitlines() if "Seq Scan" in line and "never executed" not in line] == []
+    scans = [line for line in ran.text.splitlines() if "Seq Scan" in line and "never executed" not in line]
+    assert [line for line in scans if "Seq Scan on retention_clock" not in line] == []  # a table of one row
 
 
 async def test_login_statements_do_not_contain_the_hash(reactor, server):

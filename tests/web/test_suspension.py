@@ -216,7 +216,7 @@ async def test_second_suspension_replaces_end_and_message(server, reactor):
     me = await ann.me()
     async with operator(reactor, server.dsn) as acting:
         await acting.perform(players.suspend, me.id, until=UNTIL, message="one")
-        assert await refused(ann.login("ann", PASSWORD)) == (403, str(suspension_error(UNTIL, "one")))
+        assert await refused(ann.login("ann", PASSWORD)) == (403, str(suspension_error(UNTIL, "one", 0)))
         await acting.perform(players.suspend, me.id)
         assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
 

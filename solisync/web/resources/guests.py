@@ -150,7 +150,7 @@ class Guests:
             begun = await self.database.run(self._begin, holder.id, key, record)
             if isinstance(begun, Suspension):
                 audit("login failed", user_id=holder.id, reason="suspended")
-                raise suspension_error(begun.until, begun.message)
+                raise suspension_error(begun.until, begun.message, begun.behind)
             if begun is not None:
                 audit("login", user_id=holder.id, reason="a guest's key")
                 if begun.ended:

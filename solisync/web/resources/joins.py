@@ -89,7 +89,7 @@ class Joins:
         _check_player(pair.player_is_guest)
         suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
         if suspension is not None:
-            raise suspension_error(suspension.until, suspension.message)
+            raise suspension_error(suspension.until, suspension.message, suspension.behind)
         if not _is_to_be_joined(pair):
             return None
         if not await guests.spend(transaction, guest, claims.jti):

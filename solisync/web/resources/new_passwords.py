@@ -224,7 +224,7 @@ class NewPasswords:
         if begun is None:
             suspension = await restrictions.suspension(transaction, player)
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
-            raise suspension_error(suspension.until, suspension.message)
+            raise suspension_error(suspension.until, suspension.message, suspension.behind)
         return begun.access_expiry
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:

@@ -200,7 +200,7 @@ class Sessions:
             raise Unauthorized("invalid_credentials", "invalid credentials")
         if isinstance(begun, Suspension):
             self._attempted("suspended", stored.user_id)
-            raise suspension_error(begun.until, begun.message)
+            raise suspension_error(begun.until, begun.message, begun.behind)
         self._attempted("ok", stored.user_id)
         if begun.ended:
             self.bus.publish(SessionsEnded(stored.user_id))
