@@ -133,32 +133,32 @@ class Housekeeping:
             self._log.warn("housekeeping is postponed for a minute: {error}", error=error)
 
     async def prune(
-        self, names: Sequence[str] = (), report: Callable[[str, int | None], None] = lambda name, rows: None
+        self, names: Sequence[str] = (), report: Callable[[str, int | DatabaseError], None] = lambda name, rows: None
     ) -> None:
-        """Run these jobs, or all, even if they aren't due.
+        """Run these jobs, or all, even if they aren't due; call `report` after each, with its name and its result.
 
-        `report` is called after each with its name and its result, which is None if it failed. Raises Unavailable.
+        Raises Unavailable.
         """
         names = [*names] or self._names
         await self._run(await self._database.run(runs.claim, names, [0.0] * len(names), 0.0), report)
 
     async def _run(
-        self, names: Sequence[str], report: Callable[[str, int | None], None] = lambda name, rows: None
+        self, names: Sequence[str], report: Callable[[str, int | DatabaseError], None] = lambda name, rows: None
     ) -> None:
         """Run claimed jobs. A job that fails doesn't stop the others; without a database, the round ends."""
         jobs = [job for job in self._jobs if job.name in names]
         if any(job.deletes_by_age for job in jobs):
             await self._database.run(retention.move)
         for job in jobs:
-            rows = None
             try:
                 rows = await job.run(self)
                 await self._database.run(runs.ran, job.name)
+                report(job.name, rows)
             except Unavailable:
                 raise
             except DatabaseError as error:
                 self._log.warn("housekeeping postpones {what} for a minute: {error}", what=job.name, error=error)
-            report(job.name, rows)
+                report(job.name, error)
         self._show(
             reset_links=await self._database.run(recovery.count_open),
             guests=await self._database.run(guests.number),
@@ -275,7 +275,7 @@ JOBS = (
     HousekeepingJob("history", Housekeeping._prune_history, setting="SOLISYNC_HISTORY_DAYS"),
     HousekeepingJob("marks of the review", _pruning(review.prune)),
     HousekeepingJob("remembered answers", Housekeeping._prune_answers, deletes_by_age=False),
-    HousekeepingJob("daily numbers", Housekeeping._count_days, every=HOUR),
+    HousekeepingJob(daily_numbers.JOB, Housekeeping._count_days, every=HOUR),
     HousekeepingJob("guests", Housekeeping._prune_guests, setting="SOLISYNC_GUEST_DAYS"),
     HousekeepingJob("counts of replays", Housekeeping._count_replays, deletes_by_age=False),
     HousekeepingJob("joined guests", _pruning(guests.prune_joined)),

@@ -43,7 +43,7 @@ from .embedded.server import EmbeddedPostgres
 from .events.bus import Bus
 from .events.live_errors import LiveErrors
 from .events.streams import Streams
-from .housekeeping import Housekeeping
+from .housekeeping import NAMES, Housekeeping
 from .players.history import History
 from .postgres import TIMES, PoolTimes
 from .postgres.database import Database
@@ -128,7 +128,9 @@ def make_service(
     """
     migrations = load_migrations()
     limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, StreamRateLimit, Timelines)]
-    metrics = Metrics(limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS)
+    metrics = Metrics(
+        limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS, jobs=NAMES
+    )
     statements = STATEMENTS if settings.prepared_statements else ()
     database = Database(reactor=reactor, size=settings.database_connections, statements=statements, times=times)
     errors = LiveErrors(reactor=reactor, metrics=metrics)
@@ -183,7 +185,7 @@ def make_service(
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
             guest_days=settings.guest_days,
-            limits=(settings.auth_limit, *filter(None, [settings.guest_limit]), *LIMITS),
+            limits=settings.limits,
             show=metrics.housekeeping,
         ),
         checking=parts.make(Checking, count=settings.checkers, changed=parts.recent.invalidate),

@@ -14,12 +14,12 @@ from ..diagnosis import host as host_checks
 from ..embedded.marks import moved_to
 from ..embedded.server import EmbeddedPostgres
 from ..errors import FatalError, SettingsError
+from ..housekeeping import NAMES as JOB_NAMES
 from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Statements
 from ..rules.texts import bytes_shown
 from ..settings.settings import ServingSettings
-from ..settings.values import SECRET_MIN_BYTES
-from ..storage import checks, counts, daily_numbers, schema
+from ..storage import checks, counts, daily_numbers, housekeeping, retention, schema
 from ..storage.daily_numbers import NAMES
 from . import running
 from .output import Column
@@ -50,7 +50,7 @@ def _write(task: Task, finding: Finding) -> None:
 async def _findings(task: Task) -> AsyncIterator[Finding]:
     for finding in host_checks.names(task.environ):
         yield finding
-    settings, environ, options = None, _with_some_secret(task), {**task.options}
+    settings, environ, options = None, task.with_some_secret(), {**task.options}
     inherited = {option for option in SOCKETS if _given(task, option).startswith("systemd:")}
     for option in inherited:  # sockets that systemd passes to the service, but not to this process
         environ.pop(SOCKETS[option], None)
@@ -101,23 +101,12 @@ async def _of_database(settings: ServingSettings, reactor: ReactorBase) -> list[
     return await database_checks.examine(settings, reactor, running.connection(settings, reactor))
 
 
-def _secret_is_set(task: Task) -> bool:
-    return bool(
-        task.environ.get("JWT_SECRET") or task.environ.get("JWT_SECRET_FILE") or "jwt-secret-file" in task.options
-    )
-
-
 def _given(task: Task, option: str) -> str:
     return task.options.get(option) or task.environ.get(SOCKETS[option]) or ""
 
 
-def _with_some_secret(task: Task) -> dict[str, str]:
-    """Return the environment; if it lacks a signing secret, as an operator's shell does, add a placeholder."""
-    return {**task.environ} | ({} if _secret_is_set(task) else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
-
-
 def _secret(task: Task, settings: ServingSettings | None) -> Iterator[Finding]:
-    if not _secret_is_set(task):
+    if not task.has_secret:
         yield note("secret", "not checked, because JWT_SECRET is not set here")
     elif settings is not None:
         yield host_checks.secret("JWT_SECRET", settings.jwt_secret)
@@ -161,7 +150,18 @@ async def show_status(task: Task) -> None:
                 "old_checks_waiting": waiting.old,
                 "longest_wait_seconds": round(waiting.oldest_seconds),
             }
+        jobs = []
+        if number >= latest:
+            facts["retention_behind_seconds"] = await retention.behind(statements)
+            jobs = [asdict(run) for run in await housekeeping.last_runs(statements, JOB_NAMES)]
+            if task.output.json:
+                facts["housekeeping"] = jobs
         task.output.facts(facts)
+        if jobs and not task.output.json:
+            task.output.say("")
+            write = task.output.table([Column("job", 28), Column("ran_at", 19)])
+            for job in jobs:
+                write(job)
 
 
 async def _show_days(task: Task) -> None:

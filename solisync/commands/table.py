@@ -203,6 +203,19 @@ COMMANDS = (
         ),
     ),
     Command(
+        "housekeeping",
+        "housekeeping:keep_house",
+        "delete now what is old, as the service does by itself, and show what each job did",
+        (
+            argument(
+                "--catch-up",
+                "instead, set the retention clock to the database's clock, by which the next jobs delete",
+                action="store_true",
+            ),
+        ),
+        lambda chosen: "Delete all that is old by the database's clock?" if chosen.catch_up else None,
+    ),
+    Command(
         "status",
         "doctor:show_status",
         "show versions, the database and row counts",

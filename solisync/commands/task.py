@@ -19,7 +19,7 @@ from ..postgres.transaction import Statements
 from ..rules.accounts import username_to_look_up
 from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
-from ..settings.values import without_line_end
+from ..settings.values import SECRET_MIN_BYTES, without_line_end
 from ..storage import accounts, guests
 from ..storage.accounts import Player
 from ..storage.acts import Actor
@@ -42,6 +42,16 @@ class Task:
     def settings(self) -> Settings:
         """The settings of the database and the log; raises SettingsError for invalid ones."""
         return Settings.from_environ(self.environ, self.options)
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether the signing secret is set, as it is for the service."""
+        given = self.environ.get("JWT_SECRET") or self.environ.get("JWT_SECRET_FILE")
+        return bool(given or "jwt-secret-file" in self.options)
+
+    def with_some_secret(self) -> dict[str, str]:
+        """Return the environment; if it lacks a signing secret, as an operator's shell does, add a placeholder."""
+        return {**self.environ} | ({} if self.has_secret else {"JWT_SECRET": "-" * SECRET_MIN_BYTES})
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Statements]:

@@ -1,7 +1,7 @@
 """Checks of the database: server, clock, schema, rights of the role, bus, standbys, disk and sizes of tables."""
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,13 +11,15 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 
 from ..errors import DatabaseError, FatalError
+from ..housekeeping import NAMES as JOB_NAMES
 from ..postgres.connection import Connection
 from ..postgres.migrate import load_migrations
 from ..postgres.opening import open_connection
 from ..postgres.transaction import Statements
-from ..rules.texts import bytes_shown
+from ..rules.texts import bytes_shown, span_shown
 from ..settings.settings import OTHER_CONNECTIONS, ServingSettings
-from ..storage import schema
+from ..storage import housekeeping, retention, schema
+from ..storage.housekeeping import LastRun
 from . import Finding, fine, introspection, note, wrong
 from .introspection import Replication, ServerFacts, Sizes
 
@@ -32,6 +34,9 @@ ANALYTICS_MAX = 10 * GIB
 TRANSACTIONS_MAX = 1_000_000_000  # half the number after which PostgreSQL accepts no more writes
 BACKUPS_RECORDED = 47  # the migration since which backups are recorded
 BACKUP_HOURS = 36
+RETENTION_SINCE = 53  # the migration since which there is a retention clock
+BEHIND_SECONDS, BEHIND_LONG = 300, 86_400
+JOB_LATE = timedelta(hours=3)  # three times as long as the rarest job
 LAG_SECONDS, LAG_BYTES = 10.0, 64 * 2**20
 
 
@@ -77,11 +82,16 @@ async def _findings(settings: ServingSettings, connection: Connection, reactor: 
         for finding in connections(settings, server):
             yield finding
     unusable = await introspection.unusable_tables(connection)
-    if not {"schema_migrations", "last_backup"} & {*unusable}:
-        number = await schema.number(Statements(connection))
+    if not {"schema_migrations", "last_backup", "retention_clock", "retention", "housekeeping"} & {*unusable}:
+        statements = Statements(connection)
+        number = await schema.number(statements)
         yield _schema(number)
         if number >= BACKUPS_RECORDED:
-            yield backup(theirs.timestamp() - await schema.last_backup(Statements(connection)))
+            yield backup(theirs.timestamp() - await schema.last_backup(statements))
+        if number >= RETENTION_SINCE:
+            yield retention_clock(await retention.behind(statements))
+            serving = await introspection.service_connections(connection) > 0
+            yield jobs(await housekeeping.last_runs(statements, JOB_NAMES), theirs, serving)
     for names, grant in await introspection.unreadable(connection):
         yield wrong("backup", f"this role can't back up: it may not read {', '.join(names)}", grant)
     for finding in log(*await introspection.logging(connection)):
@@ -222,6 +232,29 @@ def log(role: str, settings: list[str]) -> Iterator[Finding]:
     if settings:
         advice = f"as a superuser: {'; '.join(f'ALTER ROLE {role} SET {each}' for each in settings)}; then restart"
         yield note("log", "PostgreSQL may log statements of this role, with hashes of passwords", advice)
+
+
+def retention_clock(behind: int) -> Finding:
+    """Check how far the retention clock is behind the clock of the database, in seconds."""
+    if behind <= BEHIND_SECONDS:
+        return fine("retention", "the retention clock is at the database's clock")
+    text = f"the retention clock is {span_shown(behind)} behind: what is old is deleted that much later"
+    if behind <= BEHIND_LONG:
+        return note("retention", text, "none: it catches up by 23 minutes a minute while a service runs")
+    return wrong("retention", text, "check the database's clock: docs/operations.md#a-wrong-clock")
+
+
+def jobs(last_runs: Sequence[LastRun], now: datetime, serving: bool) -> Finding:
+    """Check that each job of housekeeping that has ever run still runs, while a service is `serving`."""
+    if not any(run.ran_at for run in last_runs):
+        return note("jobs", "housekeeping has not run yet", "none: its first round is a minute after the first start")
+    late = [run.job for run in last_runs if run.ran_at is not None and now - run.ran_at > JOB_LATE]
+    if not late:
+        return fine("jobs", "all jobs of housekeeping have run within three hours")
+    text = f"housekeeping has not run for three hours: {', '.join(late)}"
+    if not serving:
+        return note("jobs", text, "none: it runs while a service runs")
+    return wrong("jobs", text, "see the log: housekeeping postpones …")
 
 
 def disk(data_dir: Path | None, database_bytes: int) -> Finding:

@@ -49,12 +49,17 @@ disable_created_metrics()  # they double the samples, and none of our queries ne
 class Metrics:
     """The metrics of one process.
 
-    `limits`, `merge_bases` and `conflict_fields` are label values that are exported as 0 from the start, so that
-    Prometheus sees the first increase.
+    `limits`, `merge_bases`, `conflict_fields` and `jobs` are label values that are exported as 0 from the start, so
+    that Prometheus sees the first increase.
     """
 
     def __init__(
-        self, *, limits: Iterable[str] = (), merge_bases: Iterable[str] = (), conflict_fields: Iterable[str] = ()
+        self,
+        *,
+        limits: Iterable[str] = (),
+        merge_bases: Iterable[str] = (),
+        conflict_fields: Iterable[str] = (),
+        jobs: Iterable[str] = (),
     ) -> None:
         self.registry = registry = CollectorRegistry()
 
@@ -89,7 +94,10 @@ class Metrics:
             "last_backup_timestamp_seconds", "When `solisync backup` last finished; 0 if never.", mode=MAX
         )
         self.last_runs = gauge(
-            "housekeeping_last_run_timestamp_seconds", "When a job last ran without failing.", "name", mode=MAX
+            "housekeeping_last_run_timestamp_seconds",
+            "When a job last ran without failing; 0 if never.",
+            "name",
+            mode=MAX,
         )
         self.retention_behind = gauge(
             "retention_behind_seconds", "How far the retention clock is behind the database's clock.", mode=MAX
@@ -125,6 +133,8 @@ class Metrics:
             self.refusals.labels(limit)
         for field in conflict_fields:
             self.conflicts.labels(field)
+        for job in jobs:
+            self.last_runs.labels(job)
         for basis in merge_bases:
             self.merges.labels(basis)
         for outcome in ("ok", "wrong", "suspended", "recovered", "reset", "recovery_refused"):

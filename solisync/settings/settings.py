@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..access.client_address import Networks
-from ..access.rate_limit import Limit
+from ..access.rate_limit import LIMITS, Limit
 from ..errors import SettingsError
 from ..postgres.dsn import missing_root_certificate
 from ..postgres.pool import SESSIONS_PER_CONNECTION
@@ -109,6 +109,11 @@ class ServingSettings(Settings):
     replay_quota_mib: int
     analytics_days: int | None
     history_days: int
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The rate limits whose requests are counted in the database."""
+        return (self.auth_limit, *filter(None, [self.guest_limit]), *LIMITS)
 
     @property
     def node_connections(self) -> int:

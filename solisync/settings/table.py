@@ -5,6 +5,8 @@ with docs/configuration.md and deploy/. A secret has a variable and a file, but 
 machine can list the arguments of processes.
 """
 
+from collections.abc import Mapping
+
 from ..access.rate_limit import AUTH, GUEST
 from ..postgres.dsn import server_of
 from . import values
@@ -278,6 +280,15 @@ TABLE = (
         help="the number of days after which account history is deleted; 0 keeps no history",
     ),
 )
+
+
+def is_given(variable: str, environ: Mapping[str, str], options: Mapping[str, str]) -> bool:
+    """Return whether a setting has a value of its own, instead of its default."""
+    return any(
+        environ.get(row.variable) or (row.option is not None and row.option in options)
+        for row in TABLE
+        if row.variable == variable
+    )
 
 
 def without_option() -> str:

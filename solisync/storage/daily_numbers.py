@@ -28,6 +28,7 @@ class DayNumbers:
     deletions: Annotated[int | None, Meta(description="accounts deleted by players and operators, without guests")]
 
 
+JOB = "daily numbers"  # of housekeeping
 NAMES = tuple(field.name for field in fields(DayNumbers)[1:])
 
 
@@ -145,6 +146,12 @@ async def of_days(days: int) -> list[DayNumbers]:
     """The numbers of the last days, today included, oldest first."""
 
 
-@execute("UPDATE daily_numbers SET counted_at = '-infinity' WHERE day >= $1::date", prepared=False)
+@execute(
+    f"""
+    WITH due AS (UPDATE housekeeping SET ran_at = NULL WHERE job = '{JOB}')
+    UPDATE daily_numbers SET counted_at = '-infinity' WHERE day >= $1::date
+    """,  # noqa: S608
+    prepared=False,
+)
 async def count_again(since: date) -> None:
-    """Let housekeeping count these days again, because a command has added to them; their numbers never fall."""
+    """Let the next round count these days again, because a command has added to them; their numbers never fall."""

@@ -16,6 +16,7 @@ from ...acts import NAMES
 from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
 from ...errors import BadRequest
+from ...housekeeping import NAMES as JOB_NAMES
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.accounts import username_to_look_up
@@ -25,7 +26,20 @@ from ...rules.shapes import canonical_uuid
 from ...settings.setting import Setting
 from ...settings.settings import ServingSettings
 from ...settings.table import TABLE
-from ...storage import accounts, acts, admins, checks, counts, daily_numbers, history, listed_replays, review, schema
+from ...storage import (
+    accounts,
+    acts,
+    admins,
+    checks,
+    counts,
+    daily_numbers,
+    history,
+    housekeeping,
+    listed_replays,
+    retention,
+    review,
+    schema,
+)
 from ...storage.acts import ActFilter
 from ...storage.history import ChangedProfile
 from ...storage.paging import END, FIRST_TIME
@@ -80,6 +94,8 @@ class Overviews:
             at=self.now(),
             rows=await counts.estimates(statements),
             queues=await checks.waiting(statements),
+            retention_behind_seconds=await retention.behind(statements),
+            jobs=await housekeeping.last_runs(statements, JOB_NAMES),
         )
 
     @get(

@@ -13,6 +13,7 @@ from ...storage.checks import QueueLengths
 from ...storage.counts import RowEstimates
 from ...storage.daily_numbers import DayNumbers
 from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
+from ...storage.housekeeping import LastRun
 from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.players import FoundPlayer
 from ...storage.schema import AppliedMigration
@@ -73,7 +74,10 @@ class Review(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """The service and its database. `rows` are estimates, and `queues` are counted up to 10,000."""
+    """The service and its database. `rows` are estimates, and `queues` are counted up to 10,000.
+
+    What is old is deleted by the retention clock. `jobs` are the jobs of housekeeping.
+    """
 
     version: str
     schema: int
@@ -81,6 +85,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     at: datetime
     rows: RowEstimates
     queues: QueueLengths
+    retention_behind_seconds: int
+    jobs: list[LastRun]
 
 
 class Numbers(Struct, frozen=True):

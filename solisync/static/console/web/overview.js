@@ -12,7 +12,7 @@ const EVERY_SECONDS = 10;
 const lasting = (seconds) => (seconds < 7200 ? `${Math.round(seconds / 60)} min` : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`);
 
 async function service() {
-  const { version, up_seconds: up, at, rows, queues } = await read("/service");
+  const { version, up_seconds: up, at, rows, queues, retention_behind_seconds: behind } = await read("/service");
   return [
     h("h2", {}, "Service"),
     factList([
@@ -27,6 +27,7 @@ async function service() {
       ["Locked profiles", h("a", { href: "/players?state=locked" }, score(rows.profile_locks))],
       ["Version", version],
       ["Process uptime", lasting(up)],
+      ["Retention clock", behind < 300 ? "on time" : `${lasting(behind)} behind`],
     ]),
     h("p", { class: "quiet" }, `As of ${new Date(at).toLocaleTimeString("en-GB")}.`),
   ];
