@@ -26,6 +26,7 @@ from solisync.diagnosis import database as database_checks
 from solisync.diagnosis import host as host_checks
 from solisync.diagnosis import ports
 from solisync.errors import FatalError
+from solisync.housekeeping import NAMES
 from solisync.klondike.daily import FIRST_DAY, LAST_DAY
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import ServingSettings
@@ -76,10 +77,11 @@ async def test_healthy_service_has_no_findings(administrate, server):
     environ = {"JWT_SECRET": SECRET, "SOLISYNC_TRUSTED_PROXIES": "127.0.0.1", "SOLISYNC_LISTEN": listen}
     environ["SOLISYNC_STREAMS"] = "10"  # more may need more files than this machine allows
     server.sql("INSERT INTO last_backup (finished_at) VALUES (now())")
+    server.sql("INSERT INTO housekeeping SELECT job, now(), now() FROM unnest(%s) AS job", (NAMES,))
     records = (await administrate("doctor", "--json", **environ)).records
     assert {record["level"] for record in records} == {"ok"}
     subjects = {record["subject"] for record in records}
-    database = {"database", "clock", "schema", "rights", "backup", "disk", "tables"}
+    database = {"database", "clock", "schema", "rights", "backup", "retention", "jobs", "disk", "tables"}
     assert subjects == {"settings", "secret", "port", "proxy", "streams", "deals", "bus"} | database
     text = await administrate("doctor", **environ)
     assert f"solisync {__version__} is running on {listen}" in text

@@ -10,6 +10,7 @@ import pytest_twisted
 from msgspec.structs import asdict
 
 from solisync.commands.smoke import PIXEL
+from solisync.housekeeping import NAMES
 from solisync.klondike import prove
 from tests.checking.uploads import encoded, game, upload
 from tests.harness.boards import NOON, verified
@@ -194,6 +195,8 @@ async def test_service_page_shows_queues_rows_and_admins(console, server, ann):
     assert shown["rows"]["users"] == 1
     assert shown["queues"]["literal"] == 0
     assert shown["up_seconds"] >= 0
+    assert shown["retention_behind_seconds"] == 0
+    assert [run["job"] for run in shown["jobs"]] == NAMES
     assert [admin["name"] for admin in (await console.get("/admins"))["admins"]] == ["root"]
 
 

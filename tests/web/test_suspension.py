@@ -3,12 +3,14 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.acts import players, profiles
 from solisync.client import ApiError
 from solisync.commands.smoke import PIXEL
 from solisync.rules.administration import suspension_error
+from solisync.web.shared_cache import SECONDS
 from tests.harness.acting import act, operator
 from tests.harness.boards import check
 from tests.harness.concurrency import until
@@ -219,6 +221,21 @@ async def test_second_suspension_replaces_end_and_message(server, reactor):
         assert await refused(ann.login("ann", PASSWORD)) == (403, str(suspension_error(UNTIL, "one", 0)))
         await acting.perform(players.suspend, me.id)
         assert await refused(ann.login("ann", PASSWORD)) == (403, "this account is suspended")
+
+
+@pytest.mark.parametrize(
+    ("behind", "longer"), [(60, ""), (150, ", or up to 3 minutes longer while the service catches up")]
+)
+async def test_error_says_how_late_a_suspension_may_end(server, reactor, behind, longer):
+    """A suspension ends by the retention clock. The text is the same at a login and for an access token."""
+    ann = await server.player("ann")
+    await act(reactor, server.dsn, players.suspend, (await ann.me()).id, until=UNTIL)
+    server.sql("UPDATE retention_clock SET at = now() - make_interval(secs => %s)", (behind,))
+    text = f"this account is suspended until 2199-05-01 12:00:00 UTC{longer}"
+    assert await refused(ann.login("ann", PASSWORD)) == (403, text)
+    await deferLater(reactor, SECONDS)  # until the process has asked again
+    answer = await server.ask("GET", "/api/me", bearer=ann.tokens.access_token)
+    assert (answer.status, answer.json) == (403, {"error": text})
 
 
 async def test_locked_player_can_not_change_what_others_see(server, reactor):
