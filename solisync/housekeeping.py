@@ -219,7 +219,7 @@ class Housekeeping:
         """Delete guests that were not used for long.
 
         A run looks at one page of guests, so that it costs the same however many there are. The next run of this
-        process continues there, and begins anew after the last page.
+        process continues there, and starts again after the last page.
         """
 
         async def delete(transaction: Transaction, guest: str) -> bool:

@@ -89,7 +89,7 @@ async def test_job_runs_again_after_its_time(process, jobs, ran, pass_time):
 
 
 async def test_first_round_of_a_process_runs_hourly_jobs_too(process, jobs, ran, pass_time):
-    """It doesn't run those that another process has begun within a minute."""
+    """The round doesn't run those that another process has begun within a minute."""
     await process(jobs).round()
     await process(jobs).round()
     assert ran == BOTH

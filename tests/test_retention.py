@@ -93,10 +93,12 @@ async def test_clock_that_is_wrong_for_two_minutes_deletes_nothing(
     """Housekeeping and a refresh run while the clock is 31 days ahead. No row is lost, and no access comes back."""
     ahead = timedelta(0)
     running = await start(reactor, migrated_database, now=lambda: datetime.now(UTC) + ahead)
-    ann, cut, gone = running.client(), running.client(), running.client()
+    ann, cut, gone, guest = [running.client() for _ in range(4)]
     await play(migrated_database, ann, "ann")
     for client, name in (cut, "cut"), (gone, "gone"):
         await client.register(name, "correct horse")
+    await guest.guest()
+    await guest.logout()  # the last use alone keeps it
     spent = cut.tokens.access_token
     until = datetime.now(UTC) + timedelta(days=10)
     await act(reactor, migrated_database, players.suspend, (await gone.me()).id, until=until)

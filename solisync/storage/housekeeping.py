@@ -14,7 +14,7 @@ class LastRun:
     ran_at: datetime | None
 
 
-# A job that failed, or whose process was killed, has no run of its last claim. So it is due again soon, whatever $2 is.
+# A job that failed, or whose process was killed, has no run of its last claim. So it is due again after $3 seconds.
 # The claim decides between processes: its time is compared after the row is locked. A time that is yet to come was
 # stored by a clock that has been corrected since.
 @many(

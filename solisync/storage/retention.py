@@ -2,8 +2,8 @@
 
 from ..postgres.declared import execute, one
 
-# What is old before this time may be deleted: no later than the clock of the database, see the view. A subquery,
-# because PostgreSQL uses no index for a volatile value, which might differ from row to row.
+# Rows that are old at this time may be deleted. It is no later than the clock of the database, see the view. A
+# subquery, because PostgreSQL uses no index for a volatile value, which might differ from row to row.
 NOW = "(SELECT now FROM retention)"
 
 # How far the retention clock is behind the clock of the database, in whole seconds. Without its row, since 1970.

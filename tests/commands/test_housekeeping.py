@@ -106,7 +106,7 @@ def test_clock_that_is_behind_is_found(behind, level, says):
     [([None, None], True, "note"), ([1, None], True, "ok"), ([1, 4], True, "wrong"), ([1, 4], False, "note")],
 )
 def test_job_that_runs_no_longer_is_found(hours, serving, level):
-    """Without a service, no job runs."""
+    """The finding is a note without a running service, which would run the jobs."""
     ran = [LastRun(f"job {n}", None if ago is None else NOW - timedelta(hours=ago)) for n, ago in enumerate(hours)]
     finding = database_checks.jobs(ran, NOW, serving)
     assert (finding.level, "job 1" in finding.text) == (level, 4 in hours)
