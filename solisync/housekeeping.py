@@ -13,6 +13,7 @@ from twisted.logger import Logger
 
 from .access.rate_limit import LIMITS, Limit, buckets_of
 from .acts.act import Acting
+from .acts.large_accounts import settle
 from .acts.players import unsuspend
 from .errors import DatabaseError, NotFound, Unavailable
 from .events.notices import Publish
@@ -27,6 +28,7 @@ from .storage import (
     daily_numbers,
     guests,
     history,
+    large_accounts,
     rate_limits,
     recovery,
     replay_counts,
@@ -102,7 +104,6 @@ class Housekeeping:
         self._jobs = jobs or JOBS
         self._names = [job.name for job in self._jobs]
         self._has_run = False
-        self._after_guest = NIL  # the last guest of the page before
         self._after_counted: str | None = NIL  # the last player whose replays are counted; None: all are
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
@@ -216,11 +217,7 @@ class Housekeeping:
         return ended
 
     async def _prune_guests(self) -> int:
-        """Delete guests that were not used for long.
-
-        A run looks at one page of guests, so that it costs the same however many there are. The next run of this
-        process continues there, and starts again after the last page.
-        """
+        """Delete guests that were not used for long, page by page."""
 
         async def delete(transaction: Transaction, guest: str) -> bool:
             if not await guests.lock_abandoned(transaction, guest, self._guest_days):
@@ -228,12 +225,22 @@ class Housekeeping:
             await guests.forget_key(transaction, guest)
             return await accounts.delete(transaction, guest, buckets_of(guest))
 
-        page = await self._database.run(guests.page, self._after_guest, self._guest_days, self._batch)
-        self._after_guest = page.last or NIL
-        deleted = sum([await self._database.transact(delete, guest) for guest in page.abandoned])
+        deleted = 0
+        after: str | None = NIL
+        while after is not None:
+            page = await self._database.run(guests.page, after, self._guest_days, self._batch)
+            deleted += sum([await self._database.transact(delete, guest) for guest in page.abandoned])
+            after = page.last
         if deleted:
             self._log.info("unused guests deleted: {count}", count=deleted)
         return deleted
+
+    async def _settle_large_accounts(self) -> int:
+        """Do what acts on large accounts have left."""
+        waiting = await self._database.run(large_accounts.waiting)
+        for account in waiting:
+            await settle(self._database, self._acting.publish, account)
+        return len(waiting)
 
     async def _count_days(self) -> int:
         """Count the numbers of the days, each number in its own transaction, unless another node is counting.
@@ -276,7 +283,8 @@ JOBS = (
     HousekeepingJob("marks of the review", _pruning(review.prune)),
     HousekeepingJob("remembered answers", Housekeeping._prune_answers, deletes_by_age=False),
     HousekeepingJob(daily_numbers.JOB, Housekeeping._count_days, every=HOUR),
-    HousekeepingJob("guests", Housekeeping._prune_guests, setting="SOLISYNC_GUEST_DAYS"),
+    HousekeepingJob("guests", Housekeeping._prune_guests, every=HOUR, setting="SOLISYNC_GUEST_DAYS"),
+    HousekeepingJob("large accounts", Housekeeping._settle_large_accounts, deletes_by_age=False),
     HousekeepingJob("counts of replays", Housekeeping._count_replays, deletes_by_age=False),
     HousekeepingJob("joined guests", _pruning(guests.prune_joined)),
     HousekeepingJob("keys of guests", _pruning(guests.prune_keys)),
