@@ -106,11 +106,19 @@ async def test_doctor_finds_another_schema(administrate, misled):
     assert finding["advice"].startswith("ALTER ROLE solisync IN DATABASE ")
 
 
-async def test_pool_uses_no_connection_to_another_schema(make_database, dsn, reactor):
+@pytest.fixture
+def other_notes(dsn):
+    """Make a schema with notes in the database of the tests of pools, to which nothing leads yet."""
+    run_sql(dsn, "CREATE SCHEMA other; CREATE TABLE other.notes (n int)")
+    yield "other.notes"
+    lead(dsn, "DEFAULT")
+    run_sql(dsn, "DROP SCHEMA other CASCADE")
+
+
+async def test_pool_uses_no_connection_to_another_schema(make_database, dsn, other_notes, reactor):
     """After a change of the search_path, new connections wait until it is undone; nothing reaches the other schema."""
     database = make_database()
     old = await database.run(pid)
-    run_sql(dsn, "CREATE SCHEMA other; CREATE TABLE other.notes (n int)")
     lead(dsn, "other")
     with capturedLogs() as events:
         terminate(dsn, old)
@@ -120,4 +128,4 @@ async def test_pool_uses_no_connection_to_another_schema(make_database, dsn, rea
     lead(dsn, "public")
     await database.run(add, 2)
     assert notes(dsn) == [2]
-    assert run_sql(dsn, "TABLE other.notes") == []
+    assert run_sql(dsn, f"TABLE {other_notes}") == []
