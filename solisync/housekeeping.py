@@ -130,7 +130,7 @@ class Housekeeping:
         try:
             await self._run(await self._database.run(runs.claim, self._names, every, MINUTE))
             self._has_run = True
-        except Unavailable as error:
+        except (Unavailable, DatabaseError) as error:
             self._log.warn("housekeeping is postponed for a minute: {error}", error=error)
 
     async def prune(
@@ -155,8 +155,6 @@ class Housekeeping:
                 rows = await job.run(self)
                 await self._database.run(runs.ran, job.name)
                 report(job.name, rows)
-            except Unavailable:
-                raise
             except DatabaseError as error:
                 self._log.warn("housekeeping postpones {what} for a minute: {error}", what=job.name, error=error)
                 report(job.name, error)
@@ -210,8 +208,6 @@ class Housekeeping:
                 ended += (await self._acting.perform(unsuspend, player, only_ended=True)).changed
             except NotFound:
                 pass  # the player was deleted since the query
-            except Unavailable:
-                raise
             except DatabaseError as error:
                 self._log.warn("the suspension of {player} could not be ended: {error}", player=player, error=error)
         return ended

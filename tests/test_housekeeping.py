@@ -80,7 +80,7 @@ async def test_job_runs_again_after_its_time(process, jobs, ran, pass_time):
     for each in (one, other):
         await each.round()
     del ran[:]
-    for passed, expected in ("58 s", []), ("3 s", ["minutely"]), ("58 min", ["minutely"]), ("2 min", BOTH):
+    for passed, expected in ("30 s", []), ("31 s", ["minutely"]), ("30 min", ["minutely"]), ("30 min", BOTH):
         pass_time(passed)
         for each in (other, one, other):
             await each.round()
@@ -124,7 +124,7 @@ async def test_failed_job_runs_again_after_a_minute(process, pass_time):
     said = [formatEvent(event) for event in logged if event["log_namespace"] == "solisync.housekeeping.Housekeeping"]
     assert said == ["housekeeping postpones fails for a minute: no"]
     assert [*running.shown["last_runs"]] == ["runs"]
-    for passed, times in ("58 s", 1), ("3 s", 2):
+    for passed, times in ("30 s", 1), ("31 s", 2):
         pass_time(passed)
         await running.round()
         assert len(begun) == times
@@ -134,7 +134,7 @@ async def test_job_of_a_killed_process_runs_again_after_a_minute(process, jobs, 
     """The process was killed after it had claimed the jobs."""
     running, database = process(jobs), open_database()
     assert await database.run(runs.claim, BOTH, [MINUTE, HOUR], MINUTE) == sorted(BOTH)
-    for passed, expected in ("58 s", []), ("3 s", BOTH):
+    for passed, expected in ("30 s", []), ("31 s", BOTH):
         pass_time(passed)
         await running.round()
         assert ran == expected

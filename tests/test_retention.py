@@ -67,7 +67,7 @@ def test_clock_of_the_database_moves_the_retention_clock_by_24_minutes_a_minute(
 
 
 async def test_many_nodes_move_the_clock_once(clock, migrated_database, open_database):
-    """Of 16 statements at the same time, one moves a clock that is a week behind."""
+    """One of 16 statements at the same time moves a clock that is a week behind."""
     run_sql(migrated_database, "UPDATE retention_clock SET at = at - interval '7 days', moved_at = '-infinity'")
     ((before, _),) = run_sql(migrated_database, CLOCK)
     nodes = [open_database(migrated_database, size=4) for _ in range(4)]
