@@ -21,7 +21,6 @@ all parts at the same time, and so close the database while requests still need 
 """
 
 import encodings.idna  # noqa: F401  requests need it, and after twistd's --uid it may not be readable
-import os
 import socket
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
@@ -48,6 +47,7 @@ from .players.history import History
 from .postgres import TIMES, PoolTimes
 from .postgres.database import Database
 from .postgres.migrate import load_migrations
+from .process.cores import usable_cores
 from .process.daemon import Daemon
 from .process.metrics import Metrics, Sampler
 from .process.service_manager import ServiceManager
@@ -213,8 +213,8 @@ def _make_embedded(settings: ServingSettings, reactor: ReactorBase) -> EmbeddedP
 
 
 def _make_passwords(settings: ServingSettings, reactor: ReactorBase, metrics: Metrics, cost: int) -> Passwords:
-    """Make the hashing of passwords, with this process's share of the cores."""
-    at_once = max(1, (os.cpu_count() or 1) // settings.workers)
+    """Make the hashing of passwords, with this process's share of the cores that it may use."""
+    at_once = max(1, usable_cores() // settings.workers)
     reactor.suggestThreadPoolSize(at_once + DNS_THREADS)
     threads = reactor.getThreadPool()
     return Passwords(reactor=reactor, threads=threads, at_once=at_once, cost=cost, waited=metrics.hash_seconds.observe)

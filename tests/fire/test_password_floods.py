@@ -14,6 +14,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.access import passwords
+from solisync.process.cores import usable_cores
 from tests.fire.raw import Watch, head, running, volley
 from tests.harness.constants import PASSWORD
 from tests.harness.http_requests import new_address
@@ -23,7 +24,7 @@ from tests.harness.processes import free_port
 from tests.harness.service import environment, ready
 
 BUSY = 10  # how many times slower than the targets a busy machine may be
-CORES = os.cpu_count() or 1
+CORES = usable_cores()
 
 
 @pytest_twisted.async_fixture
