@@ -17,10 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from ..klondike import ENGINE_VERSION, UNPROVED, Reason, Status, Verdict, check, check_literally, prove
+from ..klondike import ENGINE_VERSION, UNPROVED, Proved, Reason, Status, Verdict, check, check_literally, prove
 from .confinement import allow, confine
 from .messages import READY, Answer, Frames, Job, compressed_timeline, frame
 
@@ -28,6 +29,8 @@ LOWEST_PRIORITY = 19
 CPU_SECONDS = 5
 SEARCH_SECONDS = 4.8  # the rest of CPU_SECONDS is for the timeline, and for work between two looks at the clock
 KEPT_BYTES = 64 * 2**20  # a process with more memory after a search ends, because Python returns little of it
+
+T = TypeVar("T")
 
 _READ_BYTES = 65_536
 _OUT_OF_BUDGET = Verdict(status=Status.UNDECIDED, reason=Reason.BUDGET)
@@ -45,6 +48,7 @@ class Checker:
         self._jobs: deque[Job] = deque()
         self._decode = msgspec.msgpack.Decoder(Job).decode
         self._deadline = 0.0
+        self._interrupted = 0.0  # the processor time of literal checks during this job
         self._stoppable = False
 
     def run(self) -> None:
@@ -55,30 +59,27 @@ class Checker:
             while not self._jobs:
                 self._read()
             job = self._jobs[0]
+            self._interrupted = 0.0
             began = time.process_time()
-            verdict, cpu_seconds = (self._search if job.search else self._check_literally)(job.body, began)
+            verdict = self._bounded(self._search if job.search else check_literally, job.body, otherwise=_OUT_OF_BUDGET)
+            proved = self._bounded(prove, job.body, otherwise=None) if verdict.status in UNPROVED else None
             self._jobs.popleft()
-            self._answer(job, verdict, cpu_seconds)
+            self._answer(job, verdict, proved, time.process_time() - began - self._interrupted)
             if job.search and not self._jobs and self._frames.is_empty and _memory() > KEPT_BYTES:
                 return
 
-    def _check_literally(self, body: bytes, began: float) -> tuple[Verdict, float]:
-        verdict = self._bounded(lambda: check_literally(body))
-        return verdict, time.process_time() - began
+    def _search(self, body: bytes) -> Verdict:
+        self._deadline = time.process_time() + SEARCH_SECONDS
+        return check(body, used=self._used)
 
-    def _search(self, body: bytes, began: float) -> tuple[Verdict, float]:
-        self._deadline = began + SEARCH_SECONDS
-        verdict = self._bounded(lambda: check(body, used=self._used))
-        interrupted = self._deadline - began - SEARCH_SECONDS
-        return verdict, time.process_time() - began - interrupted
-
-    def _bounded(self, work: Callable[[], Verdict]) -> Verdict:
+    def _bounded(self, work: Callable[[bytes], T], body: bytes, *, otherwise: T) -> T:
+        """Return the result of `work`, or `otherwise` if time or memory run out."""
         allow(CPU_SECONDS)
         self._stoppable = True
         try:
-            return work()
+            return work(body)
         except (MemoryError, _OutOfTimeError):
-            return _OUT_OF_BUDGET
+            return otherwise
         finally:
             self._stoppable = False
 
@@ -99,6 +100,7 @@ class Checker:
         now = time.process_time()
         if now > began + 0.001:
             self._deadline += now - began
+            self._interrupted += now - began
             allow(self._deadline - now + CPU_SECONDS - SEARCH_SECONDS)
         self._stoppable = True
         return 1 - (self._deadline - now) / SEARCH_SECONDS
@@ -109,18 +111,20 @@ class Checker:
             job = self._jobs[1]
             began = time.process_time()
             allow(CPU_SECONDS)
-            verdict = check_literally(job.body)  # a MemoryError must end the search, which has most of the memory
+            # A MemoryError must end the search, which has most of the memory.
+            verdict = check_literally(job.body)
+            proved = prove(job.body) if verdict.status in UNPROVED else None
             del self._jobs[1]
-            self._answer(job, verdict, time.process_time() - began)
+            self._answer(job, verdict, proved, time.process_time() - began)
 
-    def _answer(self, job: Job, verdict: Verdict, cpu_seconds: float) -> None:
+    def _answer(self, job: Job, verdict: Verdict, proved: Proved | None, cpu_seconds: float) -> None:
         timeline = compressed_timeline(job.body, verdict)
         answer = Answer(
             search=job.search,
             verdict=verdict,
             engine=ENGINE_VERSION,
             timeline_digest=None if timeline is None else sha256(timeline).digest(),
-            proved=prove(job.body) if verdict.status in UNPROVED else None,
+            proved=proved,
             # The clock goes back by up to a tick when `allow` sets a limit, because Linux then counts by samples.
             cpu_seconds=max(cpu_seconds, 0.0),
         )

@@ -12,7 +12,7 @@ from .recording import Recording, UnreadableError, read_recording
 from .rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, SUIT_CARDS, WASTE, Board, Move
 from .scoring import PREFERRED
 from .timeline import STEPS_MAX, played
-from .verdict import Status
+from .verdict import MOVES_MAX, Status
 
 UNPROVED = (Status.REFUTED, Status.UNDECIDED)
 """The statuses of replays that evidence is for."""
@@ -43,19 +43,15 @@ class Evidence(NamedTuple):
 
 
 def prove(body: bytes) -> Proved | None:
-    """Return what the moves of a replay prove, or None if the replay is unreadable. Raises nothing, for any bytes."""
-    try:
-        proved, _ = _best(read_recording(body))
-    except UnreadableError:
-        return None
-    return proved
+    """Return what the moves of a replay prove, or None if it is unreadable or too long. Never raises, for any bytes."""
+    recording = _playable(body)
+    return None if recording is None else _best(recording)[0]
 
 
 def evidence(body: bytes) -> Evidence | None:
-    """Return what the moves of a replay prove, with their timeline, or None if the replay is unreadable."""
-    try:
-        recording = read_recording(body)
-    except UnreadableError:
+    """Return what the moves of a replay prove, with their timeline, or None if it is unreadable or too long."""
+    recording = _playable(body)
+    if recording is None:
         return None
     proved, undo_places = _best(recording)
     if proved.moves + len(undo_places) > STEPS_MAX:
@@ -76,6 +72,15 @@ def _number(spelling: str) -> str:
     """A score as people write it: `1,110` for 1110.0."""
     value = float(spelling)
     return f"{int(value):,}" if value.is_integer() and abs(value) < 1e15 else spelling
+
+
+def _playable(body: bytes) -> Recording | None:
+    """The recording, or None if it is unreadable or has over MOVES_MAX moves, which no check plays."""
+    try:
+        recording = read_recording(body)
+    except UnreadableError:
+        return None
+    return recording if len(recording.moves) <= MOVES_MAX else None
 
 
 def _best(recording: Recording) -> tuple[Proved, tuple[int, ...]]:

@@ -250,6 +250,17 @@ def test_search_without_a_clock_is_ended_by_a_signal():
             assert checker.popen.poll() is None
 
 
+def test_proof_without_an_end_is_ended_by_a_signal():
+    """The verdict stays, the processor time of the proof counts, and the process continues."""
+    program = "import itertools; from solisync.checking import checker; checker.CPU_SECONDS = 0.5"
+    program += "; checker.prove = lambda body: max(n % 7 for n in itertools.count())"
+    with running(sys.executable, "-P", "-c", f"{program}; checker.main(0)") as checker:
+        found = checker.ask(encoded(refuted()), search=False)
+        assert (found.verdict, found.proved) == (check_literally(encoded(refuted())), None)
+        assert found.cpu_seconds > 0.1
+        assert checker.ask(encoded(game()), search=False).verdict.status is Status.VERIFIED
+
+
 def test_each_job_has_its_own_processor_time_limit():
     """The checker resets the limit of the kernel for each job."""
     with running() as checker:

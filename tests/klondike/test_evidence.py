@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from solisync.klondike import evidence, in_words, make_timeline, prove
 from solisync.klondike.timeline import STEPS_MAX
+from solisync.klondike.verdict import MOVES_MAX
 from tests.klondike.vectors import BY_NAME, checked, encoded, read, started, wins
 
 WINS = wins("2026-05-19", undo=False)
@@ -100,6 +101,14 @@ def test_reported_undos_count_as_far_as_they_fit():
 def test_long_recording_is_proved_without_a_timeline():
     proved, timeline = evidence(changed(moves=["StockClick"] * (STEPS_MAX + 1)))
     assert (proved.moves, timeline) == (STEPS_MAX + 1, None)
+
+
+def test_recording_that_no_check_plays_proves_nothing():
+    """A recording of more than MOVES_MAX moves isn't played for its evidence either."""
+    clicks = ["StockClick"] * MOVES_MAX
+    assert prove(changed(moves=clicks)).moves == MOVES_MAX
+    longer = changed(moves=[*clicks, "StockClick"])
+    assert prove(longer) is evidence(longer) is None
 
 
 @given(st.binary())
