@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from pathlib import Path
 
 from platformdirs import user_state_path
 from twisted.internet.endpoints import serverFromString
+from twisted.python.url import URL
 
 from ..access.client_address import Networks
 from ..access.rate_limit import AUTH, GUEST, Limit
@@ -30,7 +31,9 @@ _NOT_A_NUMBER = re.compile(r"invalid literal for int\(\) with base \d+: ('.*')$"
 _PORT = re.compile(r"(?:tcp[46]?|ssl):(?:port=)?(\d+)(?::.*)?")
 _RATE = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 _LINK = re.compile(r"(?:https://[!-~]+|mailto:[!-~]+|/(?![/\\])[!-~]*)")  # a browser reads /\ as //
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/@]*@)?(\[[^/\]]*\]|[^/:@?#]+):?([0-9]{1,5})?(?:[/?#].*)?")
+_USUAL_PORTS = {"http": 80, "https": 443}
 
 
 def secret(text: str) -> bytes:
@@ -134,11 +137,36 @@ def networks(text: str) -> Networks:
 
 
 def origins(text: str) -> frozenset[str]:
-    """Origins (RFC 6454), separated by commas."""
+    """Origins (RFC 6454) as browsers send them, separated by commas."""
     for part in _list(text):
-        if not _ORIGIN.fullmatch(part):
-            raise ValueError(f"must list origins like https://play.example.org, separated by commas, not {part!r}")
+        try:
+            sent = _as_sent(part)
+        except ValueError:
+            raise ValueError(
+                "must list origins like https://play.example.org or capacitor://localhost, separated by commas, not"
+                f" {part!r}"
+            ) from None
+        if sent != part:
+            raise ValueError(f"must list origins as browsers send them: {sent}, not {part!r}")
     return frozenset(_list(text))
+
+
+def _as_sent(address: str) -> str:
+    """Return the origin of an address as browsers send it; raises ValueError if it has none."""
+    found = _ADDRESS.fullmatch(address)
+    scheme, host, port = found.groups() if found else ("", "", None)
+    scheme = scheme.lower()
+    if host.startswith("["):
+        host = f"[{IPv6Address(host[1:-1])}]"
+    elif scheme in _USUAL_PORTS:  # the host of an app's own scheme may have capitals
+        # Python's own codec has older rules, by which a German ß is another name.
+        host = host.lower() if host.isascii() else URL(scheme, host).to_uri().host
+    origin = f"{scheme}://{host}"
+    if port and int(port) != _USUAL_PORTS.get(scheme):
+        origin += f":{int(port)}"
+    if not _ORIGIN.fullmatch(origin) or int(port or 0) > 65_535:
+        raise ValueError(address)
+    return origin
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

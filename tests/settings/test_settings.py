@@ -49,6 +49,35 @@ def test_repr_shows_neither_secret_nor_dsn():
 
 
 @pytest.mark.parametrize(
+    "origin", ["capacitor://localhost", "tauri://localhost", "ionic://localhost:8100", "app://Game", "http://127.0.0.1"]
+)
+def test_origins_of_apps_are_accepted(origin):
+    """An app in a web view may have its own scheme, whose host may have capitals."""
+    assert read({"SOLISYNC_CORS_ORIGINS": origin}).cors_origins == {origin}
+
+
+@pytest.mark.parametrize(
+    ("origin", "sent"),
+    [
+        ("https://Play.Example.org", "https://play.example.org"),
+        ("HTTPS://play.example.org:443", "https://play.example.org"),
+        ("http://localhost:80", "http://localhost"),
+        ("http://localhost:0443", "http://localhost:443"),
+        ("https://play.example.org/", "https://play.example.org"),
+        ("https://ann@play.example.org/game?x#y", "https://play.example.org"),
+        ("https://straße.example", "https://xn--strae-oqa.example"),
+        ("http://[0:0::A]:80", "http://[::a]"),
+        ("Capacitor://localhost/", "capacitor://localhost"),
+    ],
+)
+def test_origin_that_no_browser_sends_is_refused_with_the_one_that_it_sends(origin, sent):
+    """It would match no request."""
+    problem = f"SOLISYNC_CORS_ORIGINS must list origins as browsers send them: {sent}, not {origin!r}"
+    assert problems({"SOLISYNC_CORS_ORIGINS": f"https://a.example, {origin}"}) == [problem]
+    assert read({"SOLISYNC_CORS_ORIGINS": sent}).cors_origins == {sent}
+
+
+@pytest.mark.parametrize(
     ("length", "fine"),
     [(31, False), (32, True)],
 )
@@ -200,7 +229,7 @@ LINK_C = ("C", "mailto:c")
         ("SOLISYNC_HISTORY_DAYS", "0", "history_days", 0),
         ("SOLISYNC_HISTORY_DAYS", "3650", "history_days", 3_650),
         ("SOLISYNC_DATA_DIR", "~/x", "data_dir", Path.home() / "x"),
-        ("SOLISYNC_CORS_ORIGINS", "https://a.example, http://[::1]:80", "cors_origins", {"https://a.example", "http://[::1]:80"}),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example, http://[::1]:8080", "cors_origins", {"https://a.example", "http://[::1]:8080"}),
         ("SOLISYNC_LISTEN", "tcp:65535:interface=\\:\\:1", "listen", "tcp:65535:interface=\\:\\:1"),
         ("SOLISYNC_LISTEN", "unix:/run/solisync.sock", "listen", "unix:/run/solisync.sock"),
         ("SOLISYNC_SITE_NAME", "Ünï ♠" + "x" * 35, "site_name", "Ünï ♠" + "x" * 35),
@@ -242,6 +271,10 @@ def test_value_at_the_bound_is_accepted(variable, value, field, expected):
         ("SOLISYNC_DATA_DIR", "~no-such-user/x"),
         ("SOLISYNC_CORS_ORIGINS", "https://a.example/"),
         ("SOLISYNC_CORS_ORIGINS", "*"),
+        ("SOLISYNC_CORS_ORIGINS", "null"),
+        ("SOLISYNC_CORS_ORIGINS", "file://"),
+        ("SOLISYNC_CORS_ORIGINS", "https://*.example.org"),
+        ("SOLISYNC_CORS_ORIGINS", "https://a.example:65536"),
         ("SOLISYNC_TRUSTED_PROXIES", "10.0.0.0/33"),
         ("SOLISYNC_LISTEN", "tcp:65536"),
         ("SOLISYNC_LISTEN", "8080"),
