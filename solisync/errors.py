@@ -42,11 +42,12 @@ _405 = Literal["method_not_allowed"]
 _408 = Literal["request_timeout"]
 _409 = Literal["username_taken", "guest_gone", "not_a_guest", "not_playable"]
 _413 = Literal["body_too_large"]
+_415 = Literal["content_encoding"]
 _429 = Literal["rate_limited"]
 _431 = Literal["header_too_large"]
 _500 = Literal["internal"]
 _503 = Literal["unavailable"]
-Code = Literal[_400, _401, _403, _404, _405, _408, _409, _413, _429, _431, _500, _503]
+Code = Literal[_400, _401, _403, _404, _405, _408, _409, _413, _415, _429, _431, _500, _503]
 
 STATUS: dict[Code, int] = {
     code: status
@@ -59,6 +60,7 @@ STATUS: dict[Code, int] = {
         408: _408,
         409: _409,
         413: _413,
+        415: _415,
         429: _429,
         431: _431,
         500: _500,

@@ -29,7 +29,7 @@ from ..rules.shapes import MAX_BODY
 from .error_replies import Presentation, as_json, error_reply
 from .handler_limits import OneAtATime, TimeLimit
 from .route import Route
-from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
+from .wire.reply import BODY_COMPRESSED, BODY_TOO_LARGE, Refusal, Reply
 from .wire.request import Request
 
 HANDLER_SECONDS = 15.0
@@ -84,7 +84,7 @@ class App(KleinResource):
         super().__init__(klein)
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
-        """Find the route of a request whose head has arrived; returns the error if the body is too large.
+        """Find the route of a request whose head has arrived; returns the error if the body is too large or compressed.
 
         `size` is None while the size of the body is unknown. Raises Refused if the body won't be read.
         """
@@ -98,6 +98,8 @@ class App(KleinResource):
             return None
         if size is not None and size > MAX_BODY:
             return BODY_TOO_LARGE if route is None else route.too_large
+        if route is not None and request.has_compressed_body:
+            return BODY_COMPRESSED
         if route is None or route.body is None:
             raise NotFound()
         client = self._recognize(request, route)

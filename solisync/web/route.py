@@ -222,7 +222,8 @@ class Route:
     @property
     def codes(self) -> tuple[Code, ...]:
         """The codes of all errors of the route."""
-        codes: list[Code] = [*ANY_ROUTE, *(("body_too_large",) if self.body is None else self.body.errors)]
+        codes: list[Code] = [*ANY_ROUTE, "content_encoding"]
+        codes += ("body_too_large",) if self.body is None else self.body.errors
         if self.variables:  # a percent sign in a variable makes another path
             codes.append("not_found")
         if not self.is_page:

@@ -1,5 +1,6 @@
 """Error codes (docs/protocol.md "Error codes")."""
 
+import gzip
 import re
 from typing import get_args
 
@@ -82,6 +83,11 @@ async def test_each_refusal_has_its_code(server, method, path, body, code):
     answer = await server.ask(method, path, body=body, bearer=client.tokens.access_token)
     assert answer.headers["error-code"] == code
     assert list(answer.json) == ["error"]
+
+
+async def test_compressed_body_has_its_code(server):
+    answer = await server.ask("POST", "/api/sync/push", {"Content-Encoding": "gzip"}, gzip.compress(b"{}"))
+    assert (answer.status, answer.headers["error-code"]) == (415, "content_encoding")
 
 
 async def test_client_error_has_the_code_of_the_reply(server):

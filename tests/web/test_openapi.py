@@ -16,7 +16,7 @@ from tests.harness.error_codes import openapi
 from tests.harness.event_streams import won
 from tests.reference import FILE, page
 
-OF_ANY_ROUTE = {"400", "408", "431", "500", "503"}
+OF_ANY_ROUTE = {"400", "408", "415", "431", "500", "503"}
 
 
 async def test_document_lists_every_route_and_its_shapes(server):

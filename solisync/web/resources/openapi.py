@@ -28,6 +28,7 @@ _MEANING = {
     408: "The request took too long to arrive",
     409: "The request conflicts with stored data",
     413: "The request body is too large",
+    415: "The request body is compressed",
     429: "The client has exceeded a rate limit, or its budget of large bodies",
     431: "The request header is too large",
     500: "The service failed; details are in its log",
@@ -39,6 +40,13 @@ _REASONS: dict[Code, str] = {  # the meanings of status 403
     "guest": "The account is a guest, which has no password and no public profile",
     "guests_off": "The service takes no new guests",
     "locked": "An operator has locked the player's public profile",
+}
+
+_ERROR_HEADERS: dict[int, tuple[str, ...]] = {
+    401: ("WWW-Authenticate",),
+    415: ("Accept-Encoding",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
 }
 
 PLAYERS_TAGS = {
@@ -74,6 +82,7 @@ _HEADERS = {
         "The scheme of authentication, and whether the token was refused",
         {"type": "string", "enum": ["Bearer", 'Bearer error="invalid_token"']},
     ),
+    "Accept-Encoding": ("The codings that request bodies may have", {"type": "string", "enum": ["identity"]}),
     "Suspended-Until": ("The end of the suspension, if it has one", {"type": "string", "format": "date-time"}),
     "Set-Cookie": ("The cookie with the refresh token", {"type": "string"}),
     "ETag": ("For If-None-Match", {"type": "string"}),
@@ -243,9 +252,7 @@ def _errors(route: Route) -> dict[int, list[Code]]:
 def _error(codes: list[Code]) -> dict[str, Any]:
     """The response with one of these codes, which all have the same status."""
     status = STATUS[codes[0]]
-    headers: tuple[str, ...] = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}.get(
-        status, ()
-    )
+    headers = _ERROR_HEADERS.get(status, ())
     if "suspended" in codes:
         headers += ("Suspended-Until",)
     response = _response(_meaning(status, codes), *headers) | {"content": _json(ErrorBody)}

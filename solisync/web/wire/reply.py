@@ -119,6 +119,8 @@ class Refusal(NamedTuple):
         headers = {"Connection": "close"}
         if self.status == 503:
             headers["Retry-After"] = str(RETRY_SECONDS)
+        elif self.status == 415:
+            headers["Accept-Encoding"] = "identity"  # RFC 9110 §15.5.16
         return Reply.error(*self, headers)
 
 
@@ -126,6 +128,7 @@ BAD_REQUEST = Refusal("bad_request", "bad request")
 TIMED_OUT = Refusal("request_timeout", "request timed out")
 HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
 BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
+BODY_COMPRESSED = Refusal("content_encoding", "request body must not be compressed")
 OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
 
 

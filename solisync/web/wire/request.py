@@ -33,6 +33,7 @@ METHOD_BYTES = 16  # no method in use is longer, and a longer one would make log
 
 _log = Logger()
 
+_COMPRESSING = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
@@ -41,9 +42,10 @@ class Request(LeanRequest):
     """A request with a limited body, kept in memory, the address of its client, and an id.
 
     `resource` is a leaf and serves every path. `admit` is called with the size of the body when the head has arrived,
-    and sets `route` and `shared`. It returns the error for a body over MAX_BODY, which ends the connection. It raises
-    Refused if the resource won't read the body, which is then counted and dropped as it arrives. The size of a chunked
-    body is None. When that body becomes large, `admit` is called with MAX_BODY; when too large, with its size.
+    and sets `route` and `shared`. It returns the error for a body that is too large or compressed, which ends the
+    connection. It raises Refused if the resource won't read the body, which is then counted and dropped as it arrives.
+    The size of a chunked body is None. When that body becomes large, `admit` is called with MAX_BODY; when too large,
+    with its size.
     """
 
     target: bytes  # the path in the request target, set by the channel
@@ -191,6 +193,12 @@ class Request(LeanRequest):
             raise Unauthorized
         self.token_read = True
         return match[1]
+
+    @property
+    def has_compressed_body(self) -> bool:
+        """Whether Content-Encoding names a coding that compresses; others are unknown, and ignored (RFC 9110 §8.4)."""
+        codings = self.field(b"content-encoding")
+        return codings is not None and any(each.strip(" \t") in _COMPRESSING for each in codings.lower().split(","))
 
     @property
     def allowed_origin(self) -> str | None:
