@@ -226,7 +226,7 @@ def avatar_extension(row: Row) -> str:
 
 
 def check_image(extension: str, image: bytes) -> None:
-    """Raise Unusable unless the image's first bytes fit its extension."""
+    """Raise Unusable unless the image fits its extension, and isn't too large."""
     try:
         check_avatar(media_type(extension) or "", image)
     except BadRequest as error:

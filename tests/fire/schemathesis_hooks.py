@@ -22,7 +22,7 @@ SIGNATURES = {
     "image/jpeg": b"\xff\xd8\xff",
     "image/png": b"\x89PNG\r\n\x1a\n",
     "image/webp": b"RIFF....WEBP",
-    "image/gif": b"GIF89a",
+    "image/gif": b"GIF89a\1\0\1\0",
 }
 
 _numbers = itertools.count(1)

@@ -21,7 +21,7 @@ REPLAY_HEADER = {
 OTHER_SPELLINGS = ["", " 5", "5 ", "5\n", "+5", "-0", "05", "00", "5.0", "5e0", "5_0", "٥", "²", str(2**64), "9" * 5000]
 
 IMAGES = {
-    "png": b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR",
+    "png": b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\1\0\0\0\1",
     "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",
     "gif87a": b"GIF87a\x01\0\x01\0",
     "gif89a": b"GIF89a\x01\0\x01\0",

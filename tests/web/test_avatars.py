@@ -265,6 +265,16 @@ async def test_avatar_has_at_most_a_mebibyte(server):
     assert (answer.status, answer.json) == (400, {"error": "avatar must be at most 1 MB"})
 
 
+async def test_avatar_of_too_many_pixels_changes_nothing(server):
+    """A file of 48 KB could have 400 million pixels, which take a browser 1.6 GB."""
+    client = await server.player("ann")
+    me = await client.upload_avatar(PNG, "image/png")
+    answer = await upload(server, client, PNG[:16] + (20_000).to_bytes(4, "big") * 2)
+    assert (answer.status, answer.headers["error-code"]) == (400, "avatar_too_large")
+    assert answer.json == {"error": "avatar must have at most 4,096 pixels a side, not 20,000 x 20,000"}
+    assert await client.avatar(me.avatar_url) == PNG
+
+
 @pytest.mark.parametrize("authorization", ["", "Authorization: Bearer {token}\r\n"])
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_too_large_avatar_is_refused_unread(server, authorization, chunked):

@@ -22,6 +22,7 @@ from solisync.rules.texts import card_text
 from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, stripped, takes_gzip
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
+from tests.harness.constants import ROOT
 from tests.harness.html_page import Page, check_policies
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
@@ -590,6 +591,15 @@ def test_no_text_becomes_markup(text):
     assert text in title
     assert page.title == page.named["og:title"] == f"{title} – Cards <&> more"
     assert page.named["description"] == page.named["og:description"] == description
+
+
+def test_scripts_load_pictures_when_they_are_seen():
+    """`loading` counts only in front of `src`, and the place of a picture has its size before the picture comes."""
+    scripts = [path.read_text("utf-8") for path in (ROOT / "solisync" / "static").rglob("*.js")]
+    pictures = [rest for script in scripts for rest in script.split('h("img", ')[1:]]
+    assert len(pictures) == 3
+    for picture in pictures:
+        assert re.match(r'\{ loading: "lazy", width: "\d+", height: "\d+", src\b', picture)
 
 
 @pytest.mark.parametrize(("length", "compressed"), [(1_000, True), (PAGE_BYTES, False)])

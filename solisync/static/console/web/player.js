@@ -89,7 +89,7 @@ const again = show(async () => {
     player.suspended_since && h("p", { class: "refused" }, "Suspended ", when(player.suspended_since), player.suspended_until ? h("span", {}, ", until ", when(player.suspended_until)) : ", until lifted", player.suspension_message && h("span", {}, ": ", bdi(player.suspension_message))),
     player.locked_since && h("p", { class: "refused" }, "Locked ", when(player.locked_since)),
   ].filter(Boolean);
-  const picture = player.avatar && h("img", { src: `${ROOT}${P}/avatar`, alt: "Avatar", class: "avatar" });
+  const picture = player.avatar && h("img", { loading: "lazy", width: "64", height: "64", src: `${ROOT}${P}/avatar`, alt: "Avatar", class: "avatar" });
   return [
     ...(picture ? [picture] : []),
     ...states,

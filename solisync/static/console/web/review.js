@@ -48,7 +48,7 @@ function shown({ profiles, players, entries }) {
   const none = all ? "" : " Nothing is new.";
   switch (kind) {
     case "avatars":
-      return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}`, loading: "lazy" }), playerLink(each.id, each.username), ...(each.seen_by ? [h("span", { class: "quiet" }, "seen by ", bdi(each.seen_by))] : []), h("span", { class: "row" }, box(each, each.username), remove(each))))) : h("p", { class: "quiet" }, `No player has uploaded an avatar recently.${none}`), bar];
+      return [profiles.length ? h("ul", { class: "grid" }, ...profiles.map((/** @type {any} */ each) => h("li", {}, h("img", { loading: "lazy", width: "112", height: "112", src: `${ROOT}/players/${each.id}/avatar`, alt: `Avatar of ${each.username}` }), playerLink(each.id, each.username), ...(each.seen_by ? [h("span", { class: "quiet" }, "seen by ", bdi(each.seen_by))] : []), h("span", { class: "row" }, box(each, each.username), remove(each))))) : h("p", { class: "quiet" }, `No player has uploaded an avatar recently.${none}`), bar];
     case "players":
       return [section("New players", ["Player", "Address", "Display name", "Registered", ...more, "Select"], players.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client && h("a", { href: `/players?where=address&q=${encodeURIComponent(each.client)}` }, each.client), nameOf(each.display_name), when(each.at), ...seen(each), box(each, each.username)]), `No player has registered recently.${none}`), bar];
     case "entries":

@@ -180,10 +180,12 @@ export function table(caption, heads, rows, links = false) {
 
 /** An avatar as an element. The request needs the player's token unless avatars are public. @param {string} path @param {string} alt */
 export async function avatar(path, alt) {
-  if (document.body.dataset.avatars) return h("img", { src: path, alt, class: "avatar" });
-  const { ask } = await api();
-  const bytes = await (await ask("GET", path)).blob(); // an img can't send the token that the route requires
-  return h("img", { src: URL.createObjectURL(bytes), alt, class: "avatar" });
+  let src = path;
+  if (!document.body.dataset.avatars) {
+    const { ask } = await api();
+    src = URL.createObjectURL(await (await ask("GET", path)).blob()); // an img can't send the token that the route requires
+  }
+  return h("img", { loading: "lazy", width: "64", height: "64", src, alt, class: "avatar" }); // lazy works only in front of src
 }
 
 /** A player's initial, and then the avatar if there is one that the visitor may see. @param {string} name @param {Promise<string | null>} path */
