@@ -14,11 +14,12 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, cast
 
+from OpenSSL import SSL
 from twisted.internet.abstract import FileDescriptor
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
+from twisted.internet.endpoints import UNIXServerEndpoint, _parse, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.internet.task import deferLater
@@ -46,7 +47,7 @@ def listen(
     kind, colon, rest = description.partition(":")
     if kind == "unix":  # the description's own options come later, and win
         rest = f"{UNIX_DEFAULTS}:{rest}"
-    endpoint = serverFromString(_Adopting(reactor, inherited), f"{kind}{colon}{rest}")
+    endpoint = serverFromString(_Adopting(reactor, inherited, _chain(description)), f"{kind}{colon}{rest}")
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint) and not _is_free(endpoint._address):
         raise FatalError(f"solisync: can't listen on {description}: {os.strerror(errno.EADDRINUSE)}")
     outcome: list[IListeningPort | Failure] = []
@@ -180,11 +181,12 @@ class Acceptor(FileDescriptor):
 
 
 class _Adopting:
-    """The reactor for endpoints, with Acceptors for inherited sockets and a longer backlog."""
+    """The reactor for endpoints, with Acceptors for inherited sockets, a longer backlog, and a file of certificates."""
 
-    def __init__(self, reactor: Any, inherited: socket.socket | None) -> None:
+    def __init__(self, reactor: Any, inherited: socket.socket | None, chain: str | None) -> None:
         self._reactor = reactor
         self._inherited = inherited
+        self._chain = chain
 
     def adoptStreamPort(self, descriptor: int, family: int, factory: IProtocolFactory) -> IListeningPort:
         """Listen for a `systemd:` endpoint, which closes the descriptor afterwards."""
@@ -202,6 +204,11 @@ class _Adopting:
         self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
         """Listen for an `ssl:` endpoint."""
+        if self._chain is not None:
+            try:
+                contextFactory.getContext().use_certificate_chain_file(self._chain)
+            except SSL.Error:
+                raise ValueError(f"a certificate in {self._chain} can't be read") from None
         return self.listenTCP(port, cast(Any, TLSMemoryBIOFactory(contextFactory, False, factory)), backlog, interface)
 
     def listenUNIX(
@@ -211,6 +218,18 @@ class _Adopting:
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
+
+
+def _chain(description: str) -> str | None:
+    """The file with the certificate of an `ssl:` endpoint, of which Twisted would send no more than the first.
+
+    None if the description has a file with the other certificates, which Twisted sends too.
+    """
+    (kind, *values), named = _parse(description)
+    named |= zip(("port", "privateKey", "certKey"), values, strict=False)
+    if kind != "ssl" or "extraCertChain" in named:
+        return None
+    return str(named.get("certKey") or named.get("privateKey", "server.pem"))
 
 
 def _is_free(path: str) -> bool:

@@ -1,0 +1,115 @@
+"""The certificates that an `ssl:` endpoint sends (docs/deployment.md "Checklist")."""
+
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from OpenSSL import SSL
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.threads import deferToThread
+
+from solisync.errors import FatalError
+from solisync.process.listening import listen, stop
+from tests.harness.constants import PATIENCE
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which reads certificates
+
+
+class Issued:
+    """A certificate with its key, issued by another one, or by itself."""
+
+    def __init__(self, name, issuer=None, *, is_authority):
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        signing, now = issuer or self, datetime.now(UTC)
+        by = signing.key.public_key()
+        self.certificate = (
+            x509.CertificateBuilder(signing.name, self.name, self.key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(by), critical=False)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .add_extension(x509.KeyUsage(True, *[False] * 4, is_authority, *[False] * 3), critical=True)
+            .sign(signing.key, hashes.SHA256())
+        )
+        self.pem = self.certificate.public_bytes(Encoding.PEM)
+        self.key_pem = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """The certificates of an authority, of one below it, and of a host."""
+    root = Issued("Root", is_authority=True)
+    intermediate = Issued("Intermediate", root, is_authority=True)
+    return root, intermediate, Issued("localhost", intermediate, is_authority=False)
+
+
+@pytest.fixture
+def files(place, chain):
+    """The files as certbot writes them, and others that operators make of them."""
+    _, intermediate, leaf = chain
+    contents = {
+        "privkey.pem": leaf.key_pem,
+        "cert.pem": leaf.pem,
+        "chain.pem": intermediate.pem,
+        "fullchain.pem": leaf.pem + intermediate.pem,
+        "both.pem": leaf.key_pem + leaf.pem + intermediate.pem,
+        "windows.pem": (leaf.pem + b"a comment\n" + intermediate.pem).replace(b"\n", b"\r\n"),
+        "broken.pem": leaf.pem + intermediate.pem[:100] + b"!" + intermediate.pem[101:],
+    }
+    for name, content in contents.items():
+        (place / name).write_bytes(content)
+    return place
+
+
+def verify(port, root):
+    """Connect as a client that trusts the root alone."""
+    context = ssl.create_default_context(cadata=root.pem.decode("ascii"))
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+        context.wrap_socket(connection, server_hostname="localhost").close()
+
+
+def sent(port):
+    """Return the certificates that the service sends."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        client = SSL.Connection(SSL.Context(SSL.TLS_CLIENT_METHOD), connection)
+        client.set_connect_state()
+        client.do_handshake()
+        return client.get_peer_cert_chain(as_cryptography=True)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "privateKey={place}/privkey.pem:certKey={place}/fullchain.pem",
+        "{place}/privkey.pem:{place}/fullchain.pem",
+        "privateKey={place}/both.pem",
+        "privateKey={place}/privkey.pem:certKey={place}/windows.pem",
+        "privateKey={place}/privkey.pem:certKey={place}/cert.pem:extraCertChain={place}/chain.pem",
+    ],
+    ids=["fullchain", "by place", "one file", "Windows", "two files"],
+)
+async def test_tls_endpoint_sends_the_whole_chain(reactor, files, chain, rest):
+    """A client that trusts only the root verifies the host. The service sends each certificate once."""
+    root, intermediate, leaf = chain
+    port = listen(reactor, f"ssl:0:interface=127.0.0.1:{rest.format(place=files)}", Factory.forProtocol(Protocol))
+    try:
+        await deferToThread(verify, port.getHost().port, root)
+        assert await deferToThread(sent, port.getHost().port) == [leaf.certificate, intermediate.certificate]
+    finally:
+        await stop(reactor, port)
+
+
+async def test_broken_certificate_of_a_chain_is_named(reactor, files):
+    """The service doesn't start, and one line names the file."""
+    listening = f"ssl:0:privateKey={files}/privkey.pem:certKey={files}/broken.pem"
+    with pytest.raises(FatalError, match=r"a certificate in .*/broken\.pem can't be read$"):
+        listen(reactor, listening, Factory())
