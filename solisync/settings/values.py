@@ -86,6 +86,11 @@ def default_data_dir() -> str:
 
 def endpoint(text: str) -> str:
     """The description of a server endpoint, checked by the endpoint's own parser."""
+    if text.startswith("haproxy:"):
+        raise ValueError(
+            "can't be haproxy:, because the service reads clients' addresses from X-Forwarded-For: use tcp: or unix:,"
+            " and in HAProxy `option forwardfor` instead of send-proxy"
+        )
     systemd = text.startswith("systemd:")
     try:
         serverFromString(None, text)  # without a reactor, so nothing listens yet

@@ -77,6 +77,14 @@ def test_origin_that_no_browser_sends_is_refused_with_the_one_that_it_sends(orig
     assert read({"SOLISYNC_CORS_ORIGINS": sent}).cors_origins == {sent}
 
 
+def test_endpoint_of_the_proxy_protocol_is_refused():
+    """The service would take every client for HAProxy itself; the line says how HAProxy names clients."""
+    (problem,) = problems({"SOLISYNC_LISTEN": "haproxy:tcp:8080"})
+    assert problem.startswith("SOLISYNC_LISTEN can't be haproxy:, because")
+    assert "X-Forwarded-For" in problem
+    assert "option forwardfor" in problem
+
+
 @pytest.mark.parametrize(
     ("length", "fine"),
     [(31, False), (32, True)],
