@@ -176,6 +176,36 @@ async def test_ended_session_signs_out_and_keeps_the_games(device):
     assert (await ann.pull()).merged.stats.games_played == 2
 
 
+async def test_account_that_the_service_does_not_know_keeps_session_and_games(device, monkeypatch):
+    """The service may run on another database for a while."""
+    ann = device()
+    await ann.register("ann", PASSWORD)
+    ann.finish(game(1))
+    call = ann._call
+
+    async def unknown(*arguments, **options):
+        raise ApiError(404, "user not found", code="user_not_found")
+
+    monkeypatch.setattr(ann, "_call", unknown)
+    with pytest.raises(ApiError):
+        await ann.sync()
+    monkeypatch.setattr(ann, "_call", call)
+    ann = device()
+    await ann.sync()
+    assert (await ann.pull()).merged.stats.games_played == 1
+
+
+async def test_claim_repeated_with_another_password_is_refused(device):
+    """The first password is the one that counts, also when its answer got lost."""
+    guest = device()
+    await guest.guest()
+    await guest.claim("ann", PASSWORD)
+    await guest.claim("ann", PASSWORD)
+    with pytest.raises(ApiError) as caught:
+        await guest.claim("ann", "another one")
+    assert caught.value.code == "not_a_guest"
+
+
 async def test_game_without_a_player_is_refused(device):
     """After a logout, the game may be another player's."""
     ann = device()

@@ -2,74 +2,137 @@
 /** A store for Node: a file in a directory, which processes of one machine may share. */
 
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { threadId } from "node:worker_threads";
 import { Queues } from "./src/stores.js";
 
 const FILE = "solisync.json";
-const WAIT_MS = 20;
+const LOOK_MS = 20;
+const BEAT_MS = 5_000;
+const SILENCE_MS = 30_000;
+const AWAKE_MS = 1_000; // the most that one look adds to a silence: during a longer pause, the holder may have slept too
 
-/** The marks of this process's locks: after a restart, it may have the number of a killed process. @type {Set<string>} */
+/** The marks of this thread's locks: after a restart, it may have the number of a killed process. @type {Set<string>} */
 const marks = new Set();
 
-/** Whether the process runs that has made a mark. @param {string} mark its number, and a UUID */
-function lives(mark) {
-  const pid = parseInt(mark);
-  if (!pid || pid === process.pid) return marks.has(mark);
+/** The text of a file or a link, or "" on systems without it. @param {() => string} read */
+function textOf(read) {
   try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error.code === "EPERM"; // it runs as another user
+    return read().trim();
+  } catch {
+    return "";
   }
 }
+
+/** Where process numbers mean the same as here: this machine since its start, and on Linux this container. */
+const HERE = [
+  hostname(), textOf(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")), textOf(() => readlinkSync("/proc/self/ns/pid")),
+].join();
+
+/** Whether the holder of a lock has certainly ended. A number that runs proves nothing: it may be another process. @param {string} text of the lock */
+function hasEnded(text) {
+  const [mark, place] = text.split(" ");
+  const [pid, thread] = mark.split(".").map(Number);
+  if (place !== HERE) return false;
+  if (pid === process.pid) return thread === threadId && !marks.has(mark);
+  try {
+    return !process.kill(pid, 0);
+  } catch (error) {
+    return error.code === "ESRCH";
+  }
+}
+
+/** @param {string[]} files @param {string} prefix */
+const endingsOf = (files, prefix) => files.filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length));
+
+/** @param {string} code of the error that counts as nothing @returns {(error: any) => null} */
+const unless = (code) => (error) => {
+  if (error.code !== code) throw error;
+  return null;
+};
 
 /**
- * Run `work` when no other process does. The lock of a name is the file `<name>.lock.<number>` with the highest number;
- * it contains the mark of its holder, or nothing. The next holder links its own file as the next number, which only one
- * process can do, so the lock of a killed process is never taken over twice.
- * @template T @param {string} directory @param {string} name @param {() => Promise<T>} work @returns {Promise<T>}
+ * Run `work` when no other process does. The lock of a name is the file `<name>.lock.<number>` with the highest number.
+ * It contains the holder's mark and a number that changes every five seconds, or nothing when it is free. A lock whose
+ * holder has ended, or whose text hasn't changed for thirty seconds, is free too: that is measured by the waiter's own
+ * clock. The next holder links a file as the next number, which only one process can do. A holder that has been stopped
+ * meanwhile learns from `held` that there is a higher number.
+ * @template T @param {string} directory @param {string} name @param {(held: () => boolean) => Promise<T>} work @returns {Promise<T>}
  */
 async function locked(directory, name, work) {
-  const mark = `${process.pid}.${randomUUID()}`;
-  const [locks, files] = [`${name}.lock.`, `${name}.by.`];
-  const at = (/** @type {string | number} */ end) => join(directory, locks + end);
-  const endings = async (/** @type {string} */ prefix) =>
-    (await readdir(directory)).filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length));
-  const own = join(directory, files + mark);
-  await writeFile(own, mark);
-  marks.add(mark);
-  try {
-    for (;;) {
-      const last = Math.max(0, ...(await endings(locks)).map(Number));
-      const next = last + 1;
-      const holder = await readFile(at(last), "utf8").catch(() => "");
-      if (!lives(holder) && (await link(own, at(next)).then(() => true, () => false))) {
-        const numbers = (await endings(locks)).map(Number);
-        if (Math.max(...numbers) === next) {
-          const dead = (await endings(files)).filter((other) => !lives(other)).map((other) => join(directory, files + other));
-          const old = numbers.filter((number) => number < next).map(at);
-          await Promise.all([...dead, ...old].map((file) => rm(file, { force: true })));
-          return await work();
-        }
-        await rm(at(next), { force: true }); // this process has slept, and the lock has a higher number
+  const mark = `${process.pid}.${threadId}.${randomUUID()}`;
+  const head = `${mark} ${HERE} `;
+  const beatOf = (/** @type {number} */ count) => String(count).padStart(9, "0");
+  const [locks, tries] = [`${name}.lock.`, `${name}.try.`];
+  const at = (/** @type {number} */ number) => join(directory, `${locks}${number}`);
+  const highest = (/** @type {string[]} */ files) => Math.max(0, ...endingsOf(files, locks).map(Number));
+  const own = join(directory, tries + mark);
+  let [seen, silence, looked] = ["", 0, performance.now()];
+  for (;; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
+    const last = highest(await readdir(directory));
+    const text = last ? await readFile(at(last), "utf8").catch(unless("ENOENT")) : "";
+    if (text === null) continue; // there is a higher number by now
+    const now = performance.now();
+    silence = seen === `${last} ${text}` ? silence + Math.min(now - looked, AWAKE_MS) : 0;
+    [seen, looked] = [`${last} ${text}`, now];
+    if (text && !hasEnded(text) && silence < SILENCE_MS) continue;
+    const number = last + 1;
+    const file = await open(own, "w", 0o600);
+    marks.add(mark);
+    try {
+      await file.writeFile(head + beatOf(0));
+      if (!(await link(own, at(number)).then(() => true, unless("EEXIST")).catch(unless("ENOENT")))) continue;
+      const files = await readdir(directory);
+      if (highest(files) !== number) { // this process has slept between two lines
+        await rm(at(number), { force: true });
+        continue;
       }
-      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+      const old = endingsOf(files, locks).map(Number).filter((other) => other < last).map(at);
+      const left = endingsOf(files, tries).map((other) => join(directory, tries + other)); // of killed processes, or too late
+      await Promise.all([...old, ...left].map((path) => rm(path, { force: true })));
+      let [count, beat] = [0, Promise.resolve()];
+      const place = Buffer.byteLength(head);
+      const beats = setInterval(() => (beat = file.write(beatOf(++count), place).then(() => {}, () => {})), BEAT_MS).unref();
+      try {
+        return await work(() => highest(readdirSync(directory)) === number);
+      } finally {
+        clearInterval(beats);
+        await beat; // or it would write into the free lock
+        await file.truncate().catch(() => {});
+      }
+    } finally {
+      marks.delete(mark);
+      await file.close();
+      await rm(own, { force: true });
     }
-  } finally {
-    marks.delete(mark);
-    await truncate(own); // and with it the lock, which is the same file
-    await rm(own);
   }
 }
 
-/** Write a file completely or not at all, also if the machine fails. @param {string} directory @param {string} text */
-async function replace(directory, text) {
-  const next = join(directory, `${FILE}.new`);
-  const file = await open(next, "w", 0o600); // it has tokens
-  await file.writeFile(text);
-  await file.sync();
-  await file.close();
-  await rename(next, join(directory, FILE));
+const LOST = new Error("the lock has been taken over");
+
+/**
+ * Write the file completely or not at all, also if the machine fails. Throw LOST if another process holds the lock: it
+ * removes what it finds of former holders before it reads the file, so none of them can replace the file later.
+ * @param {string} directory @param {string} text @param {() => boolean} held
+ */
+async function replace(directory, text, held) {
+  const next = join(directory, `${FILE}.new.${randomUUID()}`);
+  const file = await open(next, "wx", 0o600); // it has tokens
+  try {
+    if (!held()) throw LOST;
+    await file.writeFile(text);
+    await file.sync();
+    await file.close();
+    await rename(next, join(directory, FILE)).catch((error) => {
+      throw error.code === "ENOENT" ? LOST : error;
+    });
+  } finally {
+    await file.close();
+    await rm(next, { force: true });
+  }
   const folder = await open(directory, "r").catch(() => null); // Windows opens no directories
   await folder?.sync().catch(() => {});
   await folder?.close();
@@ -78,26 +141,25 @@ async function replace(directory, text) {
 /** Keeps the value in a file of a directory, which is made if it doesn't exist. @param {string} directory @returns {import("./src/stores.js").Store} */
 export function fileStore(directory) {
   const queues = new Queues();
-  const made = mkdir(directory, { recursive: true });
   const read = async () => {
-    const text = await readFile(join(directory, FILE), "utf8").catch((error) => {
-      if (error.code !== "ENOENT") throw error;
-      return "";
-    });
+    const text = await readFile(join(directory, FILE), "utf8").catch(unless("ENOENT"));
     return text ? JSON.parse(text) : undefined;
   };
-  /** @template T @param {string} name @param {() => Promise<T>} work */
+  /** @template T @param {string} name @param {(held: () => boolean) => Promise<T>} work */
   const exclusively = (name, work) => queues.run(name, async () => {
-    await made;
+    await mkdir(directory, { recursive: true });
     return locked(directory, name, work);
   });
-  return {
-    read,
-    change: (alter) => exclusively("change", async () => {
-      const [next, result] = alter(await read());
-      await replace(directory, JSON.stringify(next));
-      return result;
-    }),
-    exclusively,
-  };
+  /** @template T @param {(value: any) => [any, T]} alter @returns {Promise<T>} */
+  const change = (alter) => exclusively("change", async (held) => {
+    const left = (await readdir(directory)).filter((file) => file.startsWith(`${FILE}.new`));
+    await Promise.all(left.map((file) => rm(join(directory, file), { force: true })));
+    const [next, result] = alter(await read());
+    await replace(directory, JSON.stringify(next), held);
+    return result;
+  }).catch((error) => {
+    if (error !== LOST) throw error;
+    return change(alter);
+  });
+  return { read, change, exclusively };
 }

@@ -317,15 +317,22 @@ def test_player_named_like_an_object_property_loses_no_game(visit, site, name):
     assert (stats["games_played"], stats["games_won"]) == (1, 1)
 
 
-def test_deleting_an_account_deletes_its_journal(visit, site):
+def test_account_that_the_service_does_not_know_keeps_its_journal(visit, site):
+    """The browser is signed out. The game counts when the account is there again."""
     ann = visit()
     ann.register()
     page = opened(ann)
     ann.settle()
-    Game(site, login=True).call("DELETE", "/api/account")
+    gone = {"status": 404, "headers": {"Error-Code": "user_not_found"}, "json": {"error": "user not found"}}
+    ann.context.route("**/api/sync/*", lambda route: route.fulfill(**gone))
     page.evaluate(ENTER, [100, True])
-    until_journals(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
     until(page, "document.getElementById('me').textContent === 'Sign in'")
+    assert journals(page, f"{JOURNALS}.of.ann.games.length") == 1
+    ann.context.unroute("**/api/sync/*")
+    ann.sign_in()
+    page = opened(ann)
+    until(page, SETTLED)
+    assert counted(site) == (1, 1)
 
 
 def test_forged_win_is_refuted(visit, site):
@@ -549,20 +556,41 @@ def test_two_tabs_lose_no_game_when_both_finish_games(visit):
         assert journals(tab, f"{JOURNALS}.of[''].games.length") == journals(tab, f"{JOURNALS}.known.length") == 60
 
 
-REFUSED = {
-    "no database": "Object.defineProperty(window, 'indexedDB', { value: undefined });",
-    "full": "IDBObjectStore.prototype.put = function put() { this.transaction.abort(); };",
-}
-
-
-@pytest.mark.parametrize("refused", REFUSED)
-def test_games_count_in_a_browser_without_storage(visit, site, refused):
+def test_games_count_in_a_browser_without_databases(visit, site):
     """The games count as long as the page stays open."""
     ann = visit()
     ann.register()
-    ann.context.add_init_script(REFUSED[refused])
+    ann.context.add_init_script("Object.defineProperty(window, 'indexedDB', { value: undefined });")
     page = opened(ann)
     for seconds in (100, 90):
         page.evaluate(ENTER, [seconds, True])
         until(page, SETTLED)
+    assert counted(site) == (2, 2)
+
+
+REFUSE_WRITES = """() => {
+  const { put } = IDBObjectStore.prototype;
+  window.allow = () => { IDBObjectStore.prototype.put = put; };
+  IDBObjectStore.prototype.put = function () { throw new DOMException("no room", "QuotaExceededError"); };
+}"""
+UNSAVED = "document.getElementById('waiting').textContent.includes('can’t save finished games now')"
+
+
+def test_game_that_the_browser_does_not_store_is_not_sent(visit, site):
+    """The page says so, keeps the game, and stores and sends it when the browser has room again."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    page.evaluate(ENTER, [100, True])
+    until(page, SETTLED)
+    pushes = []
+    ann.context.on("request", lambda request: "/api/sync/push" in request.url and pushes.append(request))
+    page.evaluate(REFUSE_WRITES)
+    page.evaluate(ENTER, [90, True])
+    until(page, UNSAVED)
+    assert journals(page, f"{JOURNALS}.of.ann.games.length") == 1
+    assert pushes == []
+    page.evaluate("allow()")
+    until(page, f"!{UNSAVED}", 2 * PATIENCE)
+    until(page, SETTLED)
     assert counted(site) == (2, 2)

@@ -175,8 +175,8 @@ def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
 
 
 @pytest.mark.parametrize("call", ["sync/pull", "sync/push", "replays"])
-def test_deleted_account_is_noticed_at_each_call(visit, call):
-    """The browser deletes all data of the account after the first refused call, and sends no further request."""
+def test_unknown_account_is_noticed_at_each_call(visit, call):
+    """The browser keeps the game, and sends no further request after the first refused call."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     asked = []
@@ -189,9 +189,11 @@ def test_deleted_account_is_noticed_at_each_call(visit, call):
     ann.context.route(f"**/api/{call}", refuse)
     keep(ann.page, *won_game(2))
     page = opened(ann)
-    until_journals(page, f"{JOURNALS}.known.length === 1 && !{JOURNALS}.of.ann")
+    until(page, "document.getElementById('me').textContent === 'Sign in'")
     ann.settle()
     assert len(asked) == 1
+    unsent = journals(page, f"{JOURNALS}.of.ann")
+    assert len(unsent["games"] if "sync" in call else unsent["wins"]) == 1
 
 
 @pytest.mark.parametrize("way", ["shared", "copied", "shown"])

@@ -279,13 +279,64 @@ def test_failed_sign_out_is_reported(ann):
     ann.page.wait_for_selector("#out:not([hidden])")
 
 
+AWAIT_RETRY = "localStorage['solisync.aside'] = String(Date.now() - 3600_000)"
+
+
 def test_token_of_a_deleted_player_signs_out(ann):
+    """The cookie goes when the browser tries it again, as the service may have run on another database."""
     token = ann.page.evaluate(GRANT)["token"]
     answer = ann.context.request.delete("/api/account", headers={"Authorization": f"Bearer {token}"})
     assert answer.ok
     ann.page.goto("/account")
     ann.page.wait_for_selector("#out:not([hidden])")
+    assert len(ann.context.cookies()) == 1
+    ann.page.evaluate(AWAIT_RETRY)
+    ann.page.goto("/replays")
+    until(ann.page, "!localStorage['solisync.aside']")
     assert ann.context.cookies() == []
+    assert ann.page.evaluate("localStorage.solisync ?? null") is None
+
+
+def test_session_comes_back_after_the_service_has_run_on_another_database(ann):
+    """The next page that is opened a minute later tries the cookie again, once."""
+    gone = {"status": 404, "headers": {"Error-Code": "user_not_found"}, "json": {"error": "user not found"}}
+    ann.context.route("**/api/sessions", lambda route: route.fulfill(**gone))
+    ann.page.goto("/account")
+    ann.page.wait_for_selector("#out:not([hidden])")
+    ann.context.unroute("**/api/sessions")
+    ann.open("/replays")
+    assert ann.refreshes == []
+    ann.page.evaluate(AWAIT_RETRY)
+    ann.page.goto("/replays")
+    until(ann.page, "localStorage.solisync === 'ann'")
+    assert is_signed_in(ann)
+    assert len(ann.refreshes) == 1
+
+
+FILL_STORAGE = """() => {
+  let size = 2 ** 22;
+  for (let count = 0; size; ) {
+    try { localStorage.setItem(`full.${count++}`, "x".repeat(size)); } catch { size >>= 1; }
+  }
+}"""
+
+
+def test_full_local_storage_keeps_the_player_signed_in(ann):
+    """What was stored before can still be read."""
+    ann.page.evaluate(FILL_STORAGE)
+    assert is_signed_in(ann)
+
+
+def test_sign_in_that_can_not_be_stored_is_said_to_end_with_the_page(visit, ann):
+    """A full localStorage has no room for the name."""
+    bob = visit()
+    bob.open("/account")
+    bob.page.evaluate(FILL_STORAGE)
+    bob.page.fill("#in-name", "ann")
+    bob.page.fill("#in-password", PASSWORD)
+    bob.page.click("#in-form button.main")
+    bob.page.wait_for_selector("#in:not([hidden])")
+    assert bob.page.is_visible("#insecure")
 
 
 def test_tabs_use_a_lease_without_locks(visit):

@@ -7,10 +7,10 @@
 
 /**
  * @typedef {import("./progress.js").Finished} Finished
- * @typedef {{id: string, body: string, day: string | null}} Win an upload: the same bytes are sent until there is an answer
+ * @typedef {{id: string, body: string, day: string | null, refused?: boolean}} Win an upload: the same bytes are sent until there is an answer
  * @typedef {{body: string, games: number}} Sent a push without an answer, and the number of the journal's games in it
- * @typedef {{base: any, answers: number, games: Finished[], sent: Sent | null, wins: Win[]}} Journal
- *   `base`: the last accepted answer; `answers`: the number of accepted answers
+ * @typedef {{base: any, answers: number, games: Finished[], sent: Sent | null, wins: Win[], full?: number}} Journal
+ *   `base`: the last accepted answer; `answers`: the number of accepted answers; `full`: when the storage for wins was full
  * @typedef {{known: string[], uploaded: Record<string, string>, of: Record<string, Journal>}} Journals by player
  *   `known`: the newest games that were entered; `uploaded`: the replay ids of the newest uploads, by game id
  */

@@ -13,7 +13,7 @@ import { inTime, meets } from "./goal.js";
  */
 
 const NOBODY = "00000000-0000-0000-0000-000000000000"; // the nil UUID, because pages don't know the player's id
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 const HISTORY_DAYS = 365;
 const XP = { win: 50, fast: 50, fastSeconds: 120, fastLeast: 10, noUndo: 25, daily: 100, weekly: 75 };
 

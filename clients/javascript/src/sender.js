@@ -7,7 +7,7 @@
  */
 
 import { accept, journalOf, localTime } from "./journals.js";
-import { withGames } from "./progress.js";
+import { DAY_MS, withGames } from "./progress.js";
 
 /**
  * @typedef {import("./journals.js").Journals} Journals
@@ -18,11 +18,20 @@ import { withGames } from "./progress.js";
  *   send a request as this player only, and return its JSON; errors have `status`, `code` and `passes`
  */
 
+const FINAL = [400, 413]; // a replay with this answer would have it again
+const REFUSED = 20;
+
+/** Remove a win that is uploaded, or set it aside, as one of the newest of those that the service refuses. @param {Journal} journal @param {string} id @param {boolean} refused */
+function settleWin(journal, id, refused) {
+  journal.full = 0;
+  const settled = journal.wins.find((win) => win.id === id);
+  if (settled && refused) settled.refused = true;
+  const aside = journal.wins.filter((win) => win.refused).slice(-REFUSED);
+  journal.wins = journal.wins.filter((win) => (refused || win !== settled) && (!win.refused || aside.includes(win)));
+}
+
 /** Sends the journals of players. Only one sender at a time may work on the same journals. */
 export class Sender {
-  /** @type {Set<string>} wins whose upload the service has refused, and would refuse again */
-  refused = new Set();
-
   /** @param {Kept} kept @param {Send} send @param {() => Date} [now] */
   constructor(kept, send, now = () => new Date()) {
     this.kept = kept;
@@ -45,8 +54,7 @@ export class Sender {
     try {
       return await this.send(method, path, body, name);
     } catch (error) {
-      if (error.code === "user_not_found") await this.kept.change((all) => void delete all.of[name]);
-      else if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400));
+      if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400));
       throw error;
     }
   }
@@ -78,20 +86,38 @@ export class Sender {
     }
   }
 
-  /** Upload all wins that the service hasn't refused. @param {string} name */
-  async upload(name) {
-    const next = async () => (await this.#mine(name)).wins.find(({ id }) => !this.refused.has(id));
+  /**
+   * Upload all wins, and throw the first refusal at the end. After "replay_storage_full", wins wait for a day; a win
+   * that the service refuses for another reason is set aside.
+   * @param {string} name @param {boolean} [again] try also these wins now
+   */
+  async upload(name, again = false) {
+    const tried = new Set();
+    const next = async () => {
+      const { wins, full = 0 } = await this.#mine(name);
+      if (!again && Math.abs(Number(this.now()) - full) < DAY_MS) return undefined;
+      return wins.find(({ id, refused }) => !tried.has(id) && (again || !refused));
+    };
+    let refusal;
     for (let win = await next(); win; win = await next()) {
       const { id, body } = win;
-      const { id: replay } = await this.#ask(name, "POST", "/api/replays", body).catch((error) => {
-        if (error.passes === false) this.refused.add(id);
-        throw error;
-      });
+      tried.add(id);
+      let replay = "";
+      try {
+        replay = (await this.send("POST", "/api/replays", body, name)).id;
+      } catch (error) {
+        if (!FINAL.includes(error.status) || error.passes) throw error;
+        refusal ??= error;
+        if (error.code === "replay_storage_full") {
+          await this.kept.change((all) => void (journalOf(all, name).full = Number(this.now())));
+          break;
+        }
+      }
       await this.kept.change((all) => {
-        const journal = journalOf(all, name);
-        journal.wins = journal.wins.filter((other) => other.id !== id);
-        all.uploaded[id] = replay;
+        if (replay) all.uploaded[id] = replay;
+        settleWin(journalOf(all, name), id, !replay);
       });
     }
+    if (refusal) throw refusal;
   }
 }

@@ -3,7 +3,7 @@
 
 import { Stream } from "./events.js";
 import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames, sound, tidy } from "./journals.js";
-import { statsOf, withGames } from "./progress.js";
+import { DAY_MS, statsOf, withGames } from "./progress.js";
 import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
 import { accountOf, Tokens } from "./tokens.js";
@@ -17,8 +17,8 @@ export { SolisyncError };
  * @typedef {import("./stores.js").Store} Store
  * @typedef {import("./journals.js").Journals} Journals
  * @typedef {import("./progress.js").Day} Day
- * @typedef {{player: string | null, session: import("./tokens.js").Pair | null, retryKey: string | null, joining: string | null, journals: Journals}} State
- *   `joining`: the refresh token of a guest whose games the player takes over
+ * @typedef {import("./tokens.js").Session & {joining: Joining | null, journals: Journals}} State
+ * @typedef {{token: string, refused: number, why: string}} Joining the refresh token of a guest whose games the player takes over; the time and the code of the service's last refusal
  * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, undone?: boolean, day?: Day | null, replay?: object | null}} GameRecord
  *   a finished game; `id` is a UUID, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{signal?: AbortSignal}} Options
@@ -29,11 +29,23 @@ export { SolisyncError };
 
 const AGAIN_S = 60;
 const GONE = ["guest_gone", "not_a_guest", "unauthorized"]; // errors of a join that would never succeed
+const REFUSED = [400, 403]; // statuses of a join that may succeed another day
 
 /** The value of a store, without what isn't valid. @param {any} value @returns {State} */
 function stateOf(value) {
-  const { player = null, session = null, retryKey = null, joining = null, journals } = Object(value);
-  return { player, session, retryKey, joining, journals: sound(journals) };
+  const { player = null, session = null, retryKey = null, lost = null, joining: asked = null, journals } = Object(value);
+  const joining = typeof asked === "string" ? { token: asked, refused: 0, why: "" } : asked; // version 1.1 has stored a string
+  return { player, session, retryKey, lost, joining, journals: sound(journals) };
+}
+
+/** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
+async function stored(work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SolisyncError) throw error;
+    throw Object.assign(new SolisyncError(0, "storage", "Your games can’t be saved on this device now."), { cause: error });
+  }
 }
 
 export class Solisync {
@@ -56,6 +68,10 @@ export class Solisync {
   #timer;
   /** @type {string | null} the revision of the last pull or push */
   #revision = null;
+  /** The state that was read or stored last. @type {State} */
+  #last = stateOf(undefined);
+  /** Changes by games that the store has refused so far. @type {Set<(state: State) => void>} */
+  #unsaved = new Set();
 
   /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [options] `background`: sync by itself after each game, and again after errors */
   constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
@@ -66,9 +82,9 @@ export class Solisync {
     const kept = {
       read: () => this.#read(),
       change: (/** @type {any} */ alter) => this.#change(alter),
-      exclusively: store.exclusively,
+      exclusively: (/** @type {string} */ name, /** @type {any} */ work) => this.#exclusively(name, work),
     };
-    this.#tokens = new Tokens(this.#url, kept, (why) => this.#tell("signedOut", why));
+    this.#tokens = new Tokens(this.#url, kept, now, (why) => this.#tell("signedOut", why));
     const journals = {
       read: async () => (await this.#read()).journals,
       change: (/** @type {any} */ alter) => this.#change((state) => alter(state.journals)),
@@ -82,17 +98,41 @@ export class Solisync {
   }
 
   async #read() {
-    return stateOf(await this.#store.read());
+    return (this.#last = stateOf(await stored(() => this.#store.read())));
+  }
+
+  /** The state to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<State>} */
+  async #shown() {
+    await this.#read().catch(() => {});
+    const state = structuredClone(this.#last);
+    for (const alter of this.#unsaved) alter(state);
+    return state;
   }
 
   /** @template T @param {(state: State) => T} alter @returns {Promise<T>} */
-  #change(alter) {
-    return this.#store.change((value) => {
-      const state = stateOf(value);
+  async #change(alter) {
+    const before = [...this.#unsaved];
+    let state = this.#last;
+    const result = await stored(() => this.#store.change((value) => {
+      state = stateOf(value);
+      for (const earlier of before) earlier(state);
       const result = alter(state);
       tidy(state.journals);
       return [state, result];
-    });
+    }));
+    this.#last = state;
+    for (const earlier of before) this.#unsaved.delete(earlier);
+    return result;
+  }
+
+  /** Run work alone; errors of the work itself stay as they are. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
+  async #exclusively(name, work) {
+    const run = await stored(() => this.#store.exclusively(name, async () => {
+      const [result] = await Promise.allSettled([work()]);
+      return result;
+    }));
+    if (run.status === "rejected") throw run.reason;
+    return run.value;
   }
 
   /** Call `listener` at each event of a name. Return a function that ends this. @template {keyof Events} Name @param {Name} name @param {(data: Events[Name]) => void} listener */
@@ -109,7 +149,7 @@ export class Solisync {
 
   /** @template T @param {() => Promise<T>} work which nothing that sends games or changes the player may interrupt @returns {Promise<T>} */
   #alone(work) {
-    return this.#store.exclusively("sync", work);
+    return this.#exclusively("sync", work);
   }
 
   /** Send a request as the player, which may be repeated, and return its JSON. @param {string} method @param {string} path @param {{body?: string | null, as?: string, signal?: AbortSignal}} [content] */
@@ -132,16 +172,25 @@ export class Solisync {
 
   /** Continue the stored session; without one, run `begin`. @param {() => Promise<unknown>} begin such as `() => solis.guest()` */
   async restoreOr(begin) {
+    if (!(await this.player())) await this.#alone(() => this.#restore()).catch(() => {}); // the next sync tries again
     if (!(await this.player())) await begin();
     else this.#later(0);
+  }
+
+  /** Continue a session that the service has refused, if it accepts it again. */
+  async #restore() {
+    if (await this.#tokens.restored()) this.#tell("signedIn");
   }
 
   /** @param {string} path @param {object} body @param {Options & {keep?: boolean}} options `keep` keeps a session that another tab has just begun */
   #begin(path, body, { keep = false, signal }) {
     return this.#alone(async () => {
       if (keep && (await this.player())) return;
-      const pair = await this.#tokens.begun(path, body, signal);
-      await this.#change((state) => Object.assign(state, { player: accountOf(pair), session: pair, retryKey: null, joining: null }));
+      const pair = await this.#tokens.begun(path, JSON.stringify(body), signal);
+      await this.#change((state) => {
+        const lost = keep ? state.lost : null;
+        Object.assign(state, { player: accountOf(pair), session: pair, retryKey: null, joining: null, lost });
+      });
       this.#tell("signedIn");
       this.#later(0);
     });
@@ -169,11 +218,7 @@ export class Solisync {
 
   /** Give the guest a username and a password. After a lost answer, the same again succeeds. @param {string} username @param {string} password @param {Options} [options] */
   async claim(username, password, options) {
-    try {
-      await this.#ask("POST", "/api/me/claim", { body: JSON.stringify({ username, password }), ...options });
-    } catch (error) {
-      if (error.code !== "not_a_guest" || (await this.me(options)).username !== username.trim()) throw error;
-    }
+    await this.#ask("POST", "/api/me/claim", { body: JSON.stringify({ username, password }), ...options });
   }
 
   /** Log in as a player, who takes over the guest's games. After an error, call this again. @param {string} username @param {string} password @param {Options} [options] */
@@ -183,15 +228,17 @@ export class Solisync {
         const { username: name } = await this.me(options);
         if (name === username.trim()) return; // it has succeeded before
         await this.#send(options); // the games of the guest reach the service
-        const pair = await this.#tokens.begun("/api/auth/login", { username, password }, options.signal);
+        const pair = await this.#tokens.begun("/api/auth/login", JSON.stringify({ username, password }), options.signal);
         await this.#tokens.settled((state) => {
           moveGames(state.journals, String(state.player), accountOf(pair));
-          Object.assign(state, { player: accountOf(pair), session: pair, joining: state.session?.refresh_token ?? null });
+          const joining = state.session && { token: state.session.refresh_token, refused: 0, why: "" };
+          Object.assign(state, { player: accountOf(pair), session: pair, joining });
         });
       }
-      await this.#join();
-      this.#tell("signedIn");
-      this.#later(0);
+      await this.#join().finally(() => {
+        this.#tell("signedIn");
+        this.#later(0);
+      });
     });
   }
 
@@ -200,7 +247,7 @@ export class Solisync {
     if (joining === null) return;
     const asked = journalOf(journals, String(player));
     try {
-      const { merged } = await this.#ask("POST", "/api/me/join", { body: JSON.stringify({ guest_refresh_token: joining }) });
+      const { merged } = await this.#ask("POST", "/api/me/join", { body: JSON.stringify({ guest_refresh_token: joining.token }) });
       await this.#change((state) => {
         state.joining = null;
         if (!asked.sent) accept(state.journals, String(player), merged, asked);
@@ -208,8 +255,21 @@ export class Solisync {
     } catch (error) {
       if (error.code === "unauthorized") await this.me(); // throws if the error was about the player's session
       if (GONE.includes(error.code)) await this.#change((state) => void (state.joining = null));
+      else if (REFUSED.includes(error.status)) {
+        await this.#change((state) => void (state.joining = { ...joining, refused: Number(this.#now()), why: error.code }));
+      }
       throw error;
     }
+  }
+
+  /** Join before other work, unless the service has refused it today. A refusal is reported once, and holds nothing up. */
+  async #joinFirst() {
+    const { joining } = await this.#read();
+    if (joining && Math.abs(Number(this.#now()) - joining.refused) < DAY_MS) return;
+    await this.#join().catch((error) => {
+      if (!GONE.includes(error.code) && !REFUSED.includes(error.status)) throw error;
+      if (error.code !== joining?.why) this.#tell("trouble", error);
+    });
   }
 
   /** End the session. Unsent games stay in the store until the same player logs in. */
@@ -218,7 +278,7 @@ export class Solisync {
       await this.#tokens.leave();
       await this.#change((state) => {
         forgetProgress(state.journals, String(state.player));
-        Object.assign(state, { player: null, session: null, retryKey: null, joining: null });
+        Object.assign(state, { player: null, session: null, retryKey: null, joining: null, lost: null });
       });
       this.#tell("signedOut", "left");
     });
@@ -237,15 +297,22 @@ export class Solisync {
     return { ...json, seed: String(json.seed) };
   }
 
-  /** Store a finished game, and send it later. The same game again changes nothing. @param {GameRecord} record */
+  /** Store a finished game, and send it later. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record */
   async finish({ id, won, score, seconds, draw, undone = false, day = null, replay = null }) {
     const body = replay && JSON.stringify({ ...replay, game_id: id }, (_, value) => (typeof value === "bigint" ? String(value) : value));
     const points = won ? Math.max(0, Math.floor(score)) : 0; // the service refuses other numbers
     const game = { id, at: localTime(this.#now()), won, score: points, seconds: Math.max(0, Math.floor(seconds)), draw, undone, day };
-    await this.#change(({ player, journals }) => {
-      if (player === null) throw new SolisyncError(401, "signed_out", "Sign in first.");
-      enterInto(journals, player, game, body);
+    /** @type {string | null} */
+    let owner = null;
+    this.#unsaved.add(({ player, journals }) => {
+      if ((owner ??= player) !== null) enterInto(journals, owner, game, body);
     });
+    await this.#change(() => {}).catch((error) => {
+      this.#tell("progress");
+      this.#later(AGAIN_S);
+      throw error;
+    });
+    if (owner === null) throw new SolisyncError(401, "signed_out", "Sign in first.");
     this.#tell("progress");
     this.#later(0);
   }
@@ -258,25 +325,17 @@ export class Solisync {
   /** @param {Options} options */
   async #send({ signal }) {
     signal?.throwIfAborted();
-    await this.#join();
+    if (this.#unsaved.size) await this.#change(() => {});
+    await this.#restore();
+    await this.#joinFirst();
     const name = accountOf(await this.#tokens.session());
-    this.#sender.refused.clear();
     await this.#sender.count(name, true);
     const { uploaded: before } = (await this.#read()).journals;
-    await this.#upload(name);
-    const { uploaded } = (await this.#read()).journals;
-    for (const game of Object.keys(uploaded)) if (!before[game]) this.#awaited.add(game);
+    await this.#sender.upload(name).finally(async () => {
+      const { uploaded } = (await this.#read()).journals;
+      for (const game of Object.keys(uploaded)) if (!before[game]) this.#awaited.add(game);
+    });
     if (this.#stream?.open) await this.#askForVerdicts(); // their events may have come before the answers to the uploads
-  }
-
-  /** Upload all wins; a refused replay doesn't hold up the others. @param {string} name @returns {Promise<void>} */
-  async #upload(name) {
-    try {
-      await this.#sender.upload(name);
-    } catch (error) {
-      if (error.status === 400 && !error.passes) await this.#upload(name);
-      throw error;
-    }
   }
 
   /** Pull the newest progress, unless a push has no answer. @param {Options} [options] */
@@ -302,7 +361,7 @@ export class Solisync {
   }
 
   async #journal() {
-    const { player, journals } = await this.#read();
+    const { player, journals } = await this.#shown();
     return journalOf(journals, player ?? "");
   }
 
@@ -321,7 +380,7 @@ export class Solisync {
   /** The number of games and uploads that are not sent yet. */
   async unsent() {
     const { games, wins } = await this.#journal();
-    return Math.max(games.length, wins.length);
+    return Math.max(games.length, wins.filter(({ refused }) => !refused).length);
   }
 
   /** The verdict on a win, or null before its upload. @param {string} id the game's @param {Options} [options] @returns {Promise<import("../messages.js").VerdictAnswer | null>} */

@@ -21,8 +21,8 @@ export class SolisyncError extends Error {
     super(message);
     this.name = "SolisyncError";
     this.status = status;
-    /** An error code of docs/protocol.md; "network" without a usable answer; "signed_out" without a session. */
-    this.code = /** @type {import("../messages.js").ErrorCode | "network" | "signed_out"} */ (code);
+    /** An error code of docs/protocol.md; "network" without a usable answer; "signed_out" without a session; "storage" when the store fails. */
+    this.code = /** @type {import("../messages.js").ErrorCode | "network" | "signed_out" | "storage"} */ (code);
     /** Seconds to wait before the next attempt; 0 if the answer doesn't say. */
     this.retryAfter = retryAfter;
     /** To quote in bug reports. */
@@ -33,7 +33,7 @@ export class SolisyncError extends Error {
 
   /** Whether the same request may succeed later. */
   get passes() {
-    return this.code === "network" || this.status === 429 || this.status >= 500;
+    return this.code === "network" || this.code === "storage" || this.status === 429 || this.status >= 500;
   }
 }
 

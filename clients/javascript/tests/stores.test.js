@@ -4,12 +4,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileStore } from "../file.js";
 import { memoryStore } from "../src/stores.js";
+
+const SILENCE_S = 30;
 
 const add = (/** @type {number | undefined} */ value = 0) => [value + 1, value + 1];
 const place = () => mkdtemp(join(tmpdir(), "solisync-"));
@@ -63,7 +65,78 @@ test("a lock of a killed process is free", async () => {
   const store = fileStore(directory);
   assert.equal(await store.exclusively("work", async () => "done"), "done");
   assert.equal(await store.change(add), 1);
-  assert.deepEqual((await readdir(directory)).filter((file) => file.includes(".by.")), []);
+  assert.deepEqual((await readdir(directory)).filter((file) => /\.(try|new)\./.test(file)), []);
+});
+
+/** Run work, and return the seconds that it took. @param {() => Promise<unknown>} work */
+async function seconds(work) {
+  const before = performance.now();
+  await work();
+  return (performance.now() - before) / 1000;
+}
+
+test("what remains of a lock when its process is killed or sleeps", { concurrency: true }, async (t) => {
+  const HOLD = "console.log('held'); await new Promise((resolve) => setTimeout(resolve, 45_000));";
+
+  await Promise.all([
+    t.test("a lock of a process elsewhere is taken over after a silence, though its number runs here", async () => {
+      const directory = await place();
+      await writeFile(join(directory, "change.lock.7"), `1.0.a another-machine,,pid:[1] 000000001`);
+      const store = fileStore(directory);
+      assert.ok(await seconds(() => store.change(add)) >= SILENCE_S);
+      assert.ok(await seconds(() => store.change(add)) < 1);
+    }),
+
+    t.test("a lock of version 1.1 is taken over after a silence", async () => {
+      const directory = await place();
+      await writeFile(join(directory, "work.lock.7"), `${process.ppid}.a`);
+      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) >= SILENCE_S);
+    }),
+
+    t.test("a free lock of version 1.1 is free", async () => {
+      const directory = await place();
+      await writeFile(join(directory, "work.lock.7"), "");
+      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) < 1);
+    }),
+
+    t.test("a holder that works for long keeps its lock", async () => {
+      const directory = await place();
+      const holder = program(`await store.exclusively('work', async () => { ${HOLD} }); await store.change(() => ['done', null]);`, directory);
+      await once(holder.stdout, "data");
+      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) >= 40);
+    }),
+
+    t.test("a holder that has slept doesn't replace what others have stored since", async () => {
+      const directory = await place();
+      const slow = `
+        await store.change((value = 0) => {
+          console.log('held');
+          if (!globalThis.slept) { globalThis.slept = true; process.kill(process.pid, "SIGSTOP"); }
+          return [value + 100, null];
+        });
+        console.log('done');`;
+      const holder = program(slow, directory);
+      const ended = once(holder, "exit");
+      await once(holder.stdout, "data");
+      const store = fileStore(directory);
+      assert.equal(await store.change(add), 1);
+      assert.equal(await store.change(add), 2);
+      holder.kill("SIGCONT");
+      await ended;
+      assert.equal(await store.read(), 102);
+    }),
+
+    t.test("two waiters never both take over a silent lock", async () => {
+      const directory = await place();
+      await writeFile(join(directory, "work.lock.1"), "1.0.a elsewhere 000000001");
+      const log = join(directory, "log");
+      const code = `const { appendFileSync } = await import("node:fs");
+        const note = (text) => appendFileSync(${JSON.stringify(log)}, text);
+        await store.exclusively('work', async () => { note("in "); await new Promise((resolve) => setTimeout(resolve, 200)); note("out "); });`;
+      await Promise.all(Array.from({ length: 6 }, () => once(program(code, directory), "exit")));
+      assert.equal(await readFile(log, "utf8"), "in out ".repeat(6));
+    }),
+  ]);
 });
 
 test("only the user can read the file", async () => {

@@ -3,7 +3,7 @@
 
 import { exchange } from "./api.js";
 import { submits } from "./forms.js";
-import { local, username } from "./http.js";
+import { local, unkept, username } from "./http.js";
 import { byId, tell } from "./page.js";
 
 /** The absolute URL of the parameter `next`, or "" if it isn't on this site. */
@@ -38,7 +38,7 @@ async function show() {
   byId("out").hidden = Boolean(name);
   byId("in").hidden = byId("sign-out").hidden = !name;
   byId("title").textContent = name || "Account";
-  byId("insecure").hidden = Boolean(local);
+  byId("insecure").hidden = local !== null && !unkept.username;
   if (own) own.start();
   shown = name;
 }

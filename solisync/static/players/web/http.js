@@ -2,6 +2,8 @@
 /** A request and its errors, the storage of this browser, and the name of the signed-in player. */
 
 const KEY = "solisync";
+const PROBE = `${KEY}.probe`;
+const AGAIN_MS = 60_000;
 
 /** An error of a request: the server's answer, or none at all (status 0). It has the fields of SolisyncError that pages need. */
 export class Refusal extends Error {
@@ -19,13 +21,23 @@ export class Refusal extends Error {
   }
 }
 
+/** Store an item. Return whether the browser has stored it. @param {Storage | null} store @param {string} key @param {string} value */
+export function keep(store, key, value) {
+  try {
+    store?.setItem(key, value);
+    return Boolean(store);
+  } catch {
+    return false;
+  }
+}
+
 /** @param {() => Storage} open */
 function usable(open) {
   try {
     const store = open();
-    store.setItem(`${KEY}.probe`, "");
-    store.removeItem(`${KEY}.probe`);
-    return store;
+    const kept = keep(store, PROBE, "");
+    store.removeItem(PROBE);
+    return kept || store.length ? store : null; // one that is full can still be read
   } catch {
     return null;
   }
@@ -35,11 +47,11 @@ function usable(open) {
 export const local = usable(() => localStorage);
 /** sessionStorage, or null if the browser refuses it. */
 export const own = usable(() => sessionStorage);
-/** The username while there is no localStorage. @type {{username: string | null}} */
+/** The username, if localStorage doesn't have it. @type {{username: string | null}} */
 export const unkept = { username: null };
 
 /** The name of the signed-in player, or null, as stored in this browser. */
-export const username = () => (local ? local.getItem(KEY) : unkept.username);
+export const username = () => unkept.username ?? local?.getItem(KEY) ?? null;
 
 /** The storage key of a player's game, or of the signed-out game. @param {string} player "" for the signed-out game */
 export const gameKey = (player) => `${KEY}.game${player && `.${player}`}`;
@@ -60,3 +72,8 @@ export async function send(path, more) {
   const retryAfter = Number(headers.get("Retry-After"));
   throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, retryAfter);
 }
+
+/** The storage key for the time of the last attempt to use a session again that the service has refused. */
+export const ASIDE = `${KEY}.aside`;
+const aside = Number(local?.getItem(ASIDE));
+if (aside && Math.abs(Date.now() - aside) > AGAIN_MS) import("./session.js").then(({ again }) => again());

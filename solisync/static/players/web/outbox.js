@@ -3,7 +3,7 @@
 
 import { ask } from "./api.js";
 import { Refusal, username } from "./http.js";
-import { changeOwn, journals } from "./journal.js";
+import { changeOwn, stored } from "./journal.js";
 import { exclusively } from "./locks.js";
 import { Sender } from "./sender.js";
 
@@ -16,7 +16,7 @@ export let trouble = null;
 let pulled = ""; // the player whose progress this page has pulled
 let timer = 0;
 
-const sender = new Sender({ read: journals, change: changeOwn }, async (method, path, body, as) => {
+const sender = new Sender({ read: stored, change: changeOwn }, async (method, path, body, as) => {
   const answer = await ask(method, path, { body: body === null ? undefined : new Blob([body], { type: "application/json" }), as });
   return answer.json();
 });
@@ -27,17 +27,16 @@ async function count(name) {
   pulled = name;
 }
 
-/** Send everything, unless it must wait. Set `trouble` to the obstacle, and dispatch the event "outbox". */
-export async function settle(forced = false) {
+/** Send everything, unless it must wait. Set `trouble` to the obstacle, and dispatch the event "outbox". @param {boolean} [forced] don't wait @param {boolean} [again] try again what the service has refused */
+export async function settle(forced = false, again = false) {
   const name = username();
   const waits = () => !forced && trouble && Date.now() < trouble.until;
   if (!name || waits()) return;
   clearTimeout(timer);
-  if (forced) sender.refused.clear();
   await exclusively("solisync.outbox", async () => {
     if (waits()) return; // an attempt that has just ended requires a pause
     trouble = null;
-    for (const work of [() => sender.upload(name), () => count(name)]) {
+    for (const work of [() => sender.upload(name, again), () => count(name)]) {
       try {
         await work();
       } catch (error) {

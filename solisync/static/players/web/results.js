@@ -5,7 +5,7 @@ import { readOwn } from "./api.js";
 import { DAY_HOURS } from "./goal.js";
 import { Refusal, username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
-import { byId, counted, countDown, h, say, sentence } from "./page.js";
+import { byId, counted, countDown, h, sentence } from "./page.js";
 import * as win from "./win.js";
 
 /** @typedef {import("./game.js").Game} Game */
@@ -73,36 +73,24 @@ async function show() {
     if (all.uploaded[game.id]) hear("verdict", async () => win.ask(), ({ event }) => event === "verdict").catch(() => {});
     await win.fill(all, trouble, next);
   }
-  renderOutbox(all, trouble);
+  await renderOutbox(all, trouble);
 }
 
 /** Show unsent games, and the offer to add signed-out games. @param {any} all @param {import("./outbox.js").Trouble | null} trouble */
-function renderOutbox(all, trouble) {
+async function renderOutbox(all, trouble) {
   const name = username();
   const guest = journalOf(all, GUEST);
-  win.put("offer", name ?? "", name && guest.games.length ? [offer(name, guest)] : []);
+  win.put("offer", name ?? "", name && guest.games.length ? [(await import("./offer.js")).offer(name, guest, sent)] : []);
   const { wins, games } = journalOf(all, name ?? GUEST);
   const kept = trouble && wins.length + games.length;
-  const told = win.put("waiting", "", kept ? [waiting(trouble.error, wins, games.length)] : []);
+  const unsaved = all.unsaved > 0 && h("p", {}, "This browser can’t save finished games now. Keep this page open until it can.");
+  const told = win.put("waiting", "", [unsaved || (kept ? waiting(trouble.error, wins, games.length) : "")]);
   if (told && !kept) byId("retry").replaceChildren();
   else if (told) {
-    const again = h("button", { type: "button", click: async () => (await outbox()).settle(true) }, "Try again");
+    const again = h("button", { type: "button", click: async () => (await outbox()).settle(true, true) }, "Try again");
     byId("retry").replaceChildren(again);
     if (trouble?.error.retryAfter) countDown(trouble.error.retryAfter, byId("retry"), again);
   }
-}
-
-/** @param {string} name @param {any} guest */
-function offer(name, { wins, games }) {
-  const parts = [wins.length && counted(wins.length, "win"), games.length > wins.length && counted(games.length - wins.length, "other game")];
-  const handed = (/** @type {string | null} */ to) => async () => {
-    await handOver(to);
-    say(to ? "Added" : "Removed");
-    await sent();
-  };
-  return h("div", { class: "bar", role: "group", "aria-label": "Games played while signed out" },
-    h("p", {}, `${parts.filter(Boolean).join(" and ")} played here while signed out: add to ${name}’s account?`),
-    h("button", { type: "button", click: handed(name) }, "Add"), h("button", { type: "button", click: handed(null) }, "Not mine"));
 }
 
 /** @param {Refusal} error @param {import("./journals.js").Win[]} wins @param {number} games */
@@ -111,7 +99,7 @@ function waiting(error, wins, games) {
   const count = wins.length || games;
   const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
-  return h("p", {}, error.status ? `${waits} ${sentence(error)} ` : `Not connected: ${waits}`, full);
+  return h("p", {}, error.code === "network" ? `Not connected: ${waits}` : `${waits} ${sentence(error)} `, full);
 }
 
 /** Follow live events if a player is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */

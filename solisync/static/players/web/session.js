@@ -8,7 +8,7 @@
  * refresh repeats the request with the same key, and gets the same answer.
  */
 
-import { local, own, Refusal, send, unkept, username } from "./http.js";
+import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
 import { exclusively, sleep } from "./locks.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
@@ -27,16 +27,16 @@ if (grant?.username !== username()) grant = null; // another player has signed i
 /** Use a grant in this tab. @param {Grant | null} next @param {boolean} ended whether the session has ended by itself */
 function adopt(next, ended) {
   grant = next;
-  if (next) own?.setItem(KEY, JSON.stringify(next));
+  if (next) keep(own, KEY, JSON.stringify(next));
   else own?.removeItem(KEY);
   dispatchEvent(new CustomEvent("session", { detail: ended }));
 }
 
 /** Use a new grant, or the end of the session, in all tabs. @param {Grant | null} next @param {boolean} [ended] */
 function announce(next, ended = false) {
-  unkept.username = next?.username ?? null;
-  if (next) local?.setItem(KEY, next.username);
-  else local?.removeItem(KEY);
+  unkept.username = next && !keep(local, KEY, next.username) ? next.username : null;
+  if (!next) local?.removeItem(KEY);
+  if (next || !ended) local?.removeItem(ASIDE);
   if (!next && !ended) local?.removeItem(LAST);
   channel.postMessage({ grant: next, ended });
   adopt(next, ended);
@@ -47,7 +47,7 @@ async function welcome(next) {
   const account = JSON.parse(atob(next.token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub;
   const [known, former] = (local?.getItem(LAST) ?? "").split(" ");
   if (known === account && former !== next.username) await import("./renamed.js").then(({ rename }) => rename(former, next.username));
-  local?.setItem(LAST, `${account} ${next.username}`);
+  keep(local, LAST, `${account} ${next.username}`);
   announce(next);
 }
 
@@ -71,7 +71,7 @@ const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) 
 /** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer, so that any page can repeat the request. */
 async function refresh() {
   const key = local?.getItem(RETRY) ?? newKey();
-  local?.setItem(RETRY, key);
+  keep(local, RETRY, key);
   for (const pause of [...SUPERSEDED_MS, 0]) {
     try {
       return await replaceCookie("POST", "/api/session/refresh", { retry_key: key });
@@ -102,6 +102,19 @@ const renew = (stale) =>
     }
   });
 
+/** End the session in this browser, because the service doesn't know the account. Perhaps it runs on another database for a while, so the cookie stays. */
+function setAside() {
+  keep(local, ASIDE, String(Date.now()));
+  announce(null, true);
+}
+
+/** Use the session again that was set aside, if the service accepts the cookie. */
+export const again = () => exclusively(KEY, async () => {
+  if (username() || !local?.getItem(ASIDE)) return;
+  keep(local, ASIDE, String(Date.now()));
+  await refresh().catch(({ status }) => status === 401 && local?.removeItem(ASIDE)); // the service has removed the cookie
+});
+
 /** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player for whom it may run */
 async function authorized(work, as) {
   for (let last = false; ; last = true) {
@@ -113,7 +126,7 @@ async function authorized(work, as) {
     try {
       return await work({ Authorization: `Bearer ${token}` });
     } catch (error) {
-      if (error.code === "user_not_found") await exchange("DELETE", "/api/session").catch(() => announce(null));
+      if (error.code === "user_not_found") setAside();
       if (last || error.code !== "unauthorized") throw error;
       await renew(token);
     }

@@ -1,23 +1,20 @@
 // @ts-check
 /** The win of a game on /play: the falling cards, and the panel with its time, points, verdict, rank and link. */
 
-import { read, readOwn } from "./api.js";
-import { inTime } from "./goal.js";
-import { Refusal, username } from "./http.js";
+import { username } from "./http.js";
 import { GUEST, journalOf } from "./journal.js";
-import { byId, clock, counted, h, say, score, sentence, tell } from "./page.js";
+import { byId, clock, counted, h, score, sentence } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 /** @typedef {import("./outbox.js").Trouble} Trouble */
 
-const NAMELESS = " to appear on the boards.";
 const FALL = { first: 250, apart: 20, each: 1150, steps: 24 }; // in milliseconds: 2,420 for all cards
 
 /** @type {Game} */
 let game;
 /** @type {any} the verdict on the upload of this game, or with `error` the reason why it is unknown */
 let verdict = null;
-let rank = "";
+let rank = ""; // it begins with a space if a link stands before it
 /** Ask for the verdict now. */
 export let ask = () => {};
 /** End the fall of the cards. */
@@ -84,13 +81,15 @@ function whereKept(all, trouble) {
   const name = username();
   const owner = Object.keys(all.of).find((each) => all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id));
   if (owner === undefined) return all.known.includes(game.id) ? ["This game is no longer saved."] : ["Saving …"];
-  const { length } = all.of[owner].games;
+  if (all.unsaved) return ["This browser can’t save this game now. Keep this page open."];
+  const { wins, games: { length } } = all.of[owner];
   const others = length > 1 ? `, with ${counted(length - 1, "other game")}` : "";
   const back = encodeURIComponent(`/play?keep=${game.id}`);
   const signIn = !name && h("a", { href: `/account?next=${back}`, class: "button" }, `Sign in to keep ${length > 1 ? "them" : "it"}`);
   if (owner !== name) return [`It is saved in this browser${owner && ` for ${owner}`}${others}.`, signIn];
-  if (!trouble) return ["Uploading …"];
-  if (trouble.until === Infinity) return ["It is saved in this browser, but not uploaded yet."];
+  const refused = wins.some((/** @type {any} */ win) => win.id === game.id && win.refused);
+  if (!trouble && !refused) return ["Uploading …"];
+  if (refused || !trouble || trouble.until === Infinity) return ["It is saved in this browser, but not uploaded yet."];
   return [`It is saved in this browser, and will be uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`];
 }
 
@@ -105,8 +104,8 @@ function verdictInWords() {
 function uploadOf(all, trouble) {
   const replay = all.uploaded[game.id];
   if (!replay) return whereKept(all, trouble).map((told) => told && h("p", {}, told));
-  if (!verdict) void judge(game, replay, 2);
-  const choose = rank === NAMELESS && h("a", { href: "/leaderboard" }, "Choose a name on the leaderboard");
+  if (!verdict) judge(replay);
+  const choose = rank.startsWith(" ") && h("a", { href: "/leaderboard" }, "Choose a name on the leaderboard");
   return [rank && h("p", { class: "place" }, choose, rank), h("p", {}, verdictInWords())];
 }
 
@@ -129,7 +128,7 @@ export async function fill(all, trouble, next) {
   put("result", game.id, [await factsOf(all), ...uploadOf(all, trouble)]);
   put("won-next", game.id + replay, [
     h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
-    h("button", { type: "button", click: () => share(replay) }, "Share"),
+    h("button", { type: "button", click: async () => (await import("./share.js")).share(game, replay) }, "Share"),
     replay && h("a", { href: `/replays/${replay}`, class: "button" }, "Watch"),
     h("button", { type: "button", click: () => next.again() }, "Same deal"),
   ]);
@@ -145,60 +144,16 @@ export function put(id, key, content) {
   return !same;
 }
 
-/** Share the win with the device's own dialog, or else copy it. @param {string | undefined} replay without one, share the deal */
-async function share(replay) {
-  const { seed, draw, day, seconds } = game;
-  const drawn = `draw ${draw === 3 ? "three" : "one"}`;
-  const deal = day ? `the deal of ${day.date}` : `deal ${seed}`;
-  const text = `I won ${deal} (${drawn}) in ${clock(seconds)} with ${counted(game.score, "point")}.`;
-  const url = new URL(replay ? `/replays/${replay}` : `/play?deal=${seed}&${drawn.replace(" ", "=")}`, location.href).href;
-  try {
-    if (navigator.share) return await navigator.share({ text, url });
-    await navigator.clipboard.writeText(`${text} ${url}`);
-    tell("Result and link copied.");
-  } catch (error) {
-    if (error.name === "AbortError") return; // the player has cancelled
-    const field = h("input", { value: `${text} ${url}`, readonly: true, "aria-label": "Result and link" }); // plain HTTP has no clipboard
-    byId("won-next").append(field);
-    field.select();
-  }
-}
-
-/** Ask for the verdict when an event reports one, and otherwise less and less often, but never within Retry-After. Then ask for the rank. @param {Game} judged @param {string} replay @param {number} seconds */
-async function judge(judged, replay, seconds) {
-  const changed = () => dispatchEvent(new Event("verdict"));
+/** Ask for the verdict on the game and for its rank, and show them, until another game begins. @param {string} replay */
+function judge(replay) {
+  const judged = game;
   verdict = { status: "pending" };
-  while (verdict.status === "pending") {
-    const wait = verdict.error?.retryAfter ?? 0;
-    await new Promise((resolve) => {
-      ask = () => wait || resolve(undefined);
-      setTimeout(resolve, Math.max(seconds, wait) * 1000);
-    });
-    seconds = Math.min(seconds * 1.6, 60);
-    const refused = (/** @type {Refusal} */ error) => ({ status: error.passes ? "pending" : "refused", error });
-    const told = await read(`/api/replays/${replay}/verdict`).catch(refused);
-    if (judged !== game) return;
-    verdict = told;
-    if (told.error) changed();
-  }
-  changed();
-  if (verdict.status !== "verified") return;
-  say("Verified");
-  const told = await rankOf(replay).catch(() => "Your place on the board couldn’t be loaded.");
-  if (judged !== game) return;
-  rank = told;
-  changed();
-}
-
-/** The place of the game on the board of its day or its deal, as a sentence. @param {string} replay */
-async function rankOf(replay) {
-  const { day, seed, draw } = game;
-  const board = day ? `daily/${day.date}` : `deals/${seed}/${draw === 3 ? "DrawThree" : "DrawOne"}`;
-  const { entries } = await readOwn(`/api/boards/${board}?around=me`);
-  const own = entries.find((/** @type {any} */ entry) => entry.own);
-  const where = day ? "on the board of the day" : "on the board of this deal";
-  if (!own && day && !inTime(day.date, Date.now())) return "This win arrived too late for the board of the day.";
-  if (!own) return NAMELESS;
-  if (own.replay_id !== replay) return `Your best game ${where} is a different one: place ${own.rank}, ${counted(own.score, "point")}.`;
-  return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
+  const tell = (/** @type {any} */ told) => {
+    if (judged !== game) return false;
+    ({ verdict, rank } = { verdict, rank, ...told });
+    dispatchEvent(new Event("verdict"));
+    return true;
+  };
+  const waiting = (/** @type {() => void} */ now) => (ask = now);
+  import("./verdict.js").then(({ judge }) => judge(judged, replay, tell, waiting)).catch(() => (verdict = null)); // offline
 }

@@ -1,0 +1,235 @@
+// @ts-check
+/** The client keeps games and sessions when the store fails, and when the service refuses. */
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, beforeEach, test } from "node:test";
+import { memoryStore, Solisync } from "../src/solisync.js";
+
+const DAY = 86_400_000;
+const STATS = { games_played: 0, games_won: 0, games_lost: 0, win_streak_current: 0, win_streak_best: 0, lifetime_score: 0 };
+const EMPTY = { user_id: "", stats: STATS, achievements: [], progress: { total_xp: 0, weekly_goal_progress: {} } };
+
+/** The answers of the service by route: a status, an error code, or an object. @type {Record<string, any>} */
+let answers = {};
+/** The requests: route, and body. @type {[string, any][]} */
+let asked = [];
+let url = "";
+let token = 0;
+
+/** A pair of tokens of an account. @param {string} account */
+const pair = (account) => ({ access_token: `h.${Buffer.from(JSON.stringify({ sub: account })).toString("base64url")}.${++token}`, refresh_token: `r${token}` });
+
+const server = createServer(async (request, response) => {
+  let text = "";
+  for await (const piece of request) text += piece;
+  const path = String(request.url);
+  asked.push([path, JSON.parse(text || "{}")]);
+  const answer = answers[path] ?? { merged: EMPTY };
+  const given = typeof answer === "function" ? answer(JSON.parse(text || "{}")) : answer;
+  if (given.code) response.writeHead(given.status, { "Error-Code": given.code }).end(JSON.stringify({ error: given.code }));
+  else response.writeHead(200).end(JSON.stringify(given));
+});
+before(() => new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
+  url = `http://127.0.0.1:${Object(server.address()).port}`;
+  resolve(null);
+})));
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** How often a route was asked since the last call of `forget`. @param {string} path */
+const times = (path) => asked.filter(([each]) => each === path).length;
+const forget = () => (asked = []);
+
+beforeEach(() => {
+  forget();
+  answers = { "/api/auth/login": () => pair("ann"), "/api/auth/refresh": () => pair("ann"), "/api/replays": ({ game_id }) => ({ id: `of ${game_id}` }) };
+});
+
+/** A store that can fail, as on a full disk. */
+function brittle() {
+  const inner = memoryStore();
+  const store = {
+    full: false, unreadable: false, ...inner,
+    async read() {
+      if (store.unreadable) throw new Error("unreadable");
+      return inner.read();
+    },
+    async change(/** @type {any} */ alter) {
+      if (store.full || store.unreadable) throw new Error("full");
+      return inner.change(alter);
+    },
+  };
+  return store;
+}
+
+let clock = Date.UTC(2026, 10, 20);
+/** A client, as after a start. @param {any} store */
+function started(store) {
+  const solis = new Solisync(url, { store, background: false, now: () => new Date(clock) });
+  const told = /** @type {string[]} */ ([]);
+  solis.on("signedOut", (why) => told.push(`signedOut ${why}`));
+  solis.on("signedIn", () => told.push("signedIn"));
+  solis.on("trouble", ({ code }) => told.push(code));
+  return { solis, told };
+}
+
+const game = (/** @type {number} */ number, replay = {}) => ({ id: `game ${number}`, won: true, score: 5, seconds: 9, draw: /** @type {1} */ (1), replay });
+const GONE = { status: 404, code: "user_not_found" };
+const REFUSED = { status: 401, code: "unauthorized" };
+
+test("a game that the store refuses is shown, is not sent, and is stored later", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  store.full = true;
+  await assert.rejects(solis.finish(game(1)), { code: "storage", passes: true });
+  assert.equal((await solis.totals()).games_won, 1);
+  assert.equal(await solis.unsent(), 1);
+  await assert.rejects(solis.sync(), { code: "storage" });
+  assert.equal(times("/api/sync/push") + times("/api/replays"), 0);
+  store.full = false;
+  await solis.sync();
+  assert.equal(times("/api/sync/push") + times("/api/replays"), 2);
+  assert.equal(await started(store).solis.unsent(), 0);
+});
+
+test("a push whose answer can't be stored is sent again with the same bytes", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  answers["/api/sync/push"] = () => (store.full = true, { merged: EMPTY });
+  await assert.rejects(solis.sync(), { code: "storage" });
+  store.full = false;
+  answers["/api/sync/push"] = { merged: EMPTY };
+  await started(store).solis.sync();
+  const [[, first], [, second]] = asked.filter(([path]) => path === "/api/sync/push");
+  assert.deepEqual(first, second);
+});
+
+test("a store that can't be read doesn't count as empty", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  store.unreadable = true;
+  let begun = false;
+  await assert.rejects(started(store).solis.restoreOr(async () => { begun = true; }), { code: "storage" });
+  assert.equal(begun, false);
+  await assert.rejects(solis.finish(game(2)), { code: "storage" });
+  assert.equal((await solis.totals()).games_won, 2);
+  store.unreadable = false;
+  await solis.sync();
+  assert.equal(JSON.parse(asked.find(([path]) => path === "/api/sync/push")?.[1].stats.games_won), 2);
+});
+
+test("a session that another database refuses comes back with its games", async () => {
+  const store = brittle();
+  const { solis, told } = started(store);
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  await assert.rejects(solis.sync(), { code: "user_not_found" });
+  assert.equal(await solis.player(), null);
+  assert.equal(await solis.unsent(), 1);
+  const other = started(store);
+  await other.solis.restoreOr(async () => {});
+  assert.equal(await other.solis.player(), null);
+  assert.deepEqual([...told, ...other.told], ["signedIn", "signedOut user_not_found"]);
+  Object.assign(answers, { "/api/sync/pull": { merged: EMPTY }, "/api/auth/refresh": () => pair("ann") });
+  const third = started(store);
+  await third.solis.restoreOr(() => assert.fail("there is a session"));
+  await third.solis.sync();
+  assert.equal(await third.solis.unsent(), 0);
+  assert.deepEqual(third.told, ["signedIn"]);
+});
+
+test("a refused session is asked for once a minute at most", async () => {
+  const { solis } = started(brittle());
+  await solis.login("ann", "password");
+  Object.assign(answers, { "/api/sync/pull": REFUSED, "/api/auth/refresh": REFUSED });
+  for (let count = 0; count < 5; count++) await assert.rejects(solis.sync());
+  assert.equal(times("/api/auth/refresh"), 2); // when it ended, and once more
+});
+
+test("the games of an account that doesn't exist are forgotten after a week, and not by one wrong clock", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  await assert.rejects(solis.sync());
+  const begun = clock;
+  const unsent = [];
+  for (const days of [30, 0, 3, 8]) {
+    clock = begun + days * DAY;
+    await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
+    unsent.push(await started(store).solis.unsent());
+  }
+  clock = begun;
+  assert.deepEqual(unsent, [1, 1, 1, 0]);
+});
+
+test("a join that the service refuses is reported once, holds nothing up, and is tried again a day later", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => pair("guest");
+  answers["/api/me"] = { username: "guest_1" };
+  answers["/api/me/join"] = { status: 403, code: "suspended" };
+  const { solis, told } = started(store);
+  await solis.guest();
+  await assert.rejects(solis.join("ann", "password"), { code: "suspended" });
+  await solis.finish(game(1));
+  forget();
+  await solis.sync();
+  assert.equal(times("/api/sync/push"), 1);
+  assert.equal(times("/api/me/join"), 0);
+  clock += DAY;
+  const next = started(store);
+  await next.solis.sync();
+  assert.equal(times("/api/me/join"), 1);
+  answers["/api/me/join"] = { status: 400, code: "sync_too_large" };
+  clock += DAY;
+  await next.solis.sync();
+  answers["/api/me/join"] = { merged: EMPTY };
+  clock += DAY;
+  await next.solis.sync();
+  await next.solis.sync();
+  assert.equal(times("/api/me/join"), 3);
+  assert.deepEqual([...told, ...next.told], ["signedIn", "signedIn", "sync_too_large"]);
+});
+
+test("full storage stops the uploads at the first, for a day", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  for (let number = 0; number < 9; number++) await solis.finish(game(number));
+  answers["/api/replays"] = { status: 400, code: "replay_storage_full" };
+  await assert.rejects(solis.sync(), { code: "replay_storage_full" });
+  await solis.sync();
+  await started(store).solis.sync();
+  assert.equal(times("/api/replays"), 1);
+  clock += DAY;
+  await assert.rejects(started(store).solis.sync(), { code: "replay_storage_full" });
+  assert.equal(times("/api/replays"), 2);
+  assert.equal(await solis.unsent(), 9);
+  clock += DAY;
+  answers["/api/replays"] = { id: "replay" };
+  await solis.sync();
+  assert.equal(times("/api/replays"), 11);
+  assert.equal(await solis.unsent(), 0);
+});
+
+test("a win that the service refuses is sent once, and holds up no other", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  for (const bad of [true, false]) await solis.finish(game(Number(bad), { bad }));
+  answers["/api/replays"] = ({ bad }) => (bad ? { status: 400, code: "bad_field" } : { id: "replay" });
+  await assert.rejects(solis.sync(), { code: "bad_field" });
+  await started(store).solis.sync();
+  assert.equal(times("/api/replays"), 2);
+  assert.equal(await solis.unsent(), 0);
+});
