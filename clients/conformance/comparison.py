@@ -1,18 +1,12 @@
 """Comparing what was played with what the service has stored, and with what each device shows."""
 
-import asyncio
-import json
-import urllib.error
-import urllib.request
 from collections import Counter
 from typing import Any
 
-from .device import Broken, Device
+from .device import Device
 from .messages import BEGINNINGS
 from .truth import COUNTED, Truth, differences, stored_replays, stored_totals
 from .world import World
-
-EXPORT_SECONDS = 60
 
 
 class Comparison:
@@ -100,14 +94,4 @@ class Comparison:
     async def _export(self, device: Device) -> dict[str, Any]:
         """Return all that the service has stored about the player of a device, with that device's access token."""
         await device.do("me")
-        url = f"http://127.0.0.1:{self._world.stage.port}/api/me/export"
-        request = urllib.request.Request(url, headers={"Authorization": device.proxy.authorization})
-        return await asyncio.to_thread(_read, request)
-
-
-def _read(request: urllib.request.Request) -> Any:
-    try:
-        with urllib.request.urlopen(request, timeout=EXPORT_SECONDS) as answer:
-            return json.load(answer)
-    except urllib.error.HTTPError as error:
-        raise Broken(f"the export failed with status {error.code}") from None
+        return await self._world.call(device, "GET", "/api/me/export")

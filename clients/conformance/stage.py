@@ -13,6 +13,7 @@ from typing import Any
 from tests.fire.servers import servers
 from tests.harness.concurrency import wait_for
 from tests.harness.entry_points import SERVE
+from tests.harness.postgres import run_sql
 from tests.harness.processes import free_port, launching
 from tests.harness.service import environment
 
@@ -71,6 +72,11 @@ class Stage:
         """Kill all processes of PostgreSQL, which then starts again."""
         self.crashes += 1
         self._again(self._database.kill)
+
+    async def forget(self, account: str) -> None:
+        """Forget an account and the key of its guest, as after restoring a backup from before its beginning."""
+        for table, column in (("guest_keys", "user_id"), ("users", "id")):
+            await asyncio.to_thread(run_sql, self._database.dsn, f"DELETE FROM {table} WHERE {column} = %s", (account,))
 
     def _again(self, kill: Callable[..., Any], *arguments: Any) -> None:
         kill(*arguments)

@@ -42,6 +42,7 @@ class Orders:
     def __init__(self, world: World, device: Device) -> None:
         self._world = world
         self._device = device
+        self._guest = f"the guest of {device.name}"
 
     async def command(self, do: str, **fields: Any) -> dict[str, Any]:
         """Send a command that changes no truth."""
@@ -55,20 +56,40 @@ class Orders:
         await self._device.do("register", **self._world.credentials(account))
         self._world.sign_in(self._device, account)
 
-    async def login(self, account: str = "ann", **fields: Any) -> None:
-        """Log in, with the account's password unless `fields` have another."""
+    async def needs(self, ability: str) -> None:
+        """Leave the scenario out if the driver lacks an ability."""
+        await self._device.start()
+        if ability not in self._device.can:
+            raise LeftOut(f"the client has no {ability}")
+
+    async def login(self, account: str = "ann", takes_games: bool = False, **fields: Any) -> None:
+        """Log in, with the account's password unless `fields` have another; perhaps with the games of a gone guest."""
         await self._device.do("login", **self._world.credentials(account) | fields)
+        if takes_games:
+            self._world.take_over(self._device, account)
         self._world.sign_in(self._device, account)
 
-    async def guest(self) -> None:
-        """Create a guest."""
-        await self._device.do("guest")
-        self._world.sign_in(self._device, f"the guest of {self._device.name}")
+    async def guest(self, **fields: Any) -> None:
+        """Sign in to the device's guest, or create it."""
+        await self._device.do("guest", **fields)
+        self._world.sign_in(self._device, self._guest)
 
-    async def claim(self, account: str = "ann") -> None:
-        """Make the guest a player."""
-        await until_done(self._device, "claim", TRANSIENT, **self._world.credentials(account))
+    async def claim(self, account: str = "ann", **fields: Any) -> None:
+        """Make the guest a player, with the usual password unless `fields` have another."""
+        await until_done(self._device, "claim", TRANSIENT, **self._world.credentials(account) | fields)
         self._world.take_over(self._device, account)
+
+    async def end_sessions(self) -> None:
+        """End all sessions of the account, as another device or an operator would."""
+        await self._world.call(self._device, "DELETE", "/api/sessions")
+
+    async def delete_account(self) -> None:
+        """Delete the account, as another program would."""
+        await self._world.call(self._device, "DELETE", "/api/account")
+
+    async def forget(self) -> None:
+        """Restore a backup of the database from before the account began."""
+        await self._world.stage.forget((await self._world.call(self._device, "GET", "/api/me"))["id"])
 
     async def join(self, account: str = "ann") -> None:
         """Let a player take over the guest's games."""
@@ -77,8 +98,10 @@ class Orders:
         self._world.begun[account] += 1
 
     async def logout(self) -> None:
-        """Log out."""
+        """Log out, which deletes a guest."""
         await self._device.do("logout")
+        if self._device.account == self._guest:
+            del self._world.truths[self._guest]
         self._device.account = None
 
     async def win(self) -> None:

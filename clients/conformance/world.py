@@ -1,20 +1,24 @@
 """What exists during a scenario: the service, the devices, and the games that were really played."""
 
 import asyncio
+import json
 import secrets
 import signal
 import time
+import urllib.error
+import urllib.request
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .device import Device, Drivers, Failed
+from .device import Broken, Device, Drivers, Failed
 from .proxy import Proxy
 from .stage import Stage
 from .truth import Games, Truth
 
 PASSWORD = "correct horse battery"
+ANSWER_SECONDS = 60
 SETTLE_SECONDS = 120.0
 PAUSE_SECONDS = 0.1  # before another attempt, if the error has no retry_after
 PAUSE_MOST = 5.0
@@ -101,6 +105,12 @@ class World:
         self.begun[account] += self.begun.pop(device.account)
         device.account = account
 
+    async def call(self, device: Device, method: str, path: str) -> Any:
+        """Send a request with a device's access token, as another program would; return the answer."""
+        url = f"http://127.0.0.1:{self.stage.port}{path}"
+        request = urllib.request.Request(url, headers={"Authorization": device.proxy.authorization}, method=method)
+        return await asyncio.to_thread(_read, request)
+
     async def finish(self, device: Device, game: dict[str, Any]) -> None:
         """Let a device finish a game, once more if it was killed."""
         assert device.account is not None
@@ -134,6 +144,14 @@ class World:
         if failure.code in SIGNED_OUT:
             self.result.logins_lost += 1
             raise Unmet(f"{device.name}: the login is lost ({failure.code})")
+
+
+def _read(request: urllib.request.Request) -> Any:
+    try:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise Broken(f"{request.method} {request.selector} failed with status {error.code}") from None
 
 
 async def until_done(device: Device, command: str, codes: tuple[str, ...], **fields: Any) -> None:

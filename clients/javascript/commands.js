@@ -28,12 +28,12 @@ export function commands(newStore, can = []) {
         if (next) next(data);
         else heard.push(data);
       });
-      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", ...can] };
+      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", "keys", ...can] };
     },
     clock: ({ seconds }) => void (ahead = seconds),
     register: ({ username, password }) => solis.register(username, password),
     login: ({ username, password }) => solis.login(username, password),
-    guest: () => solis.guest(),
+    guest: ({ anew }) => solis.guest({ anew }),
     claim: ({ username, password }) => solis.claim(username, password),
     join: ({ username, password }) => solis.join(username, password),
     logout: () => solis.signOut(),
@@ -69,7 +69,7 @@ export function commands(newStore, can = []) {
   return async (/** @type {{id: number, do: string}} */ command) => {
     const { id, do: name } = command;
     try {
-      if (!["open", "clock", "register", "login", "guest", "finish"].includes(name) && !(await solis.player())) return { id, error: { code: "signed_out" } };
+      if (!["open", "clock", "register", "login", "guest", "finish", "sync", "totals"].includes(name) && !(await solis.player())) return { id, error: { code: "signed_out" } };
       return { id, ok: (await work[name](command)) ?? {} };
     } catch (error) {
       if (!(error instanceof SolisyncError)) return { id, error: { code: "broken", message: String(error.stack) } };

@@ -6,7 +6,7 @@ import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames, sou
 import { DAY_MS, statsOf, withGames } from "./progress.js";
 import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
-import { accountOf, Tokens } from "./tokens.js";
+import { accountOf, newGuest, Tokens } from "./tokens.js";
 import { open, post, repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
@@ -18,7 +18,7 @@ export { SolisyncError };
  * @typedef {import("./journals.js").Journals} Journals
  * @typedef {import("./progress.js").Day} Day
  * @typedef {import("./tokens.js").Session & {joining: Joining | null, journals: Journals}} State
- * @typedef {{token: string, refused: number, why: string}} Joining the refresh token of a guest whose games the player takes over; the time and the code of the service's last refusal
+ * @typedef {{token: string, key: string | null, refused: number, why: string}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time and the code of the service's last refusal
  * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, undone?: boolean, day?: Day | null, replay?: object | null}} GameRecord
  *   a finished game; `id` is a UUID, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{signal?: AbortSignal}} Options
@@ -33,10 +33,14 @@ const REFUSED = [400, 403]; // statuses of a join that may succeed another day
 
 /** The value of a store, without what isn't valid. @param {any} value @returns {State} */
 function stateOf(value) {
-  const { player = null, session = null, retryKey = null, lost = null, joining: asked = null, journals } = Object(value);
-  const joining = typeof asked === "string" ? { token: asked, refused: 0, why: "" } : asked; // version 1.1 has stored a string
-  return { player, session, retryKey, lost, joining, journals: sound(journals) };
+  const { player = null, isGuest = null, session = null, retryKey = null, signing = null, lost = null, guest = null, joining: asked = null, journals } = Object(value);
+  const joining = typeof asked === "string" ? { token: asked, key: null, refused: 0, why: "" } : asked; // version 1.1 has stored a string
+  return { player, isGuest, session, retryKey, signing, lost, guest, joining, journals: sound(journals) };
 }
+
+/** Sign in. @param {State} state @param {import("./tokens.js").Pair} session @param {{guest: boolean}} [player] */
+const become = (state, session, player) =>
+  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, lost: null });
 
 /** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
 async function stored(work) {
@@ -72,6 +76,7 @@ export class Solisync {
   #last = stateOf(undefined);
   /** Changes by games that the store has refused so far. @type {Set<(state: State) => void>} */
   #unsaved = new Set();
+  #keyed = false;
 
   /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [options] `background`: sync by itself after each game, and again after errors */
   constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
@@ -182,33 +187,40 @@ export class Solisync {
     if (await this.#tokens.restored()) this.#tell("signedIn");
   }
 
-  /** @param {string} path @param {object} body @param {Options & {keep?: boolean}} options `keep` keeps a session that another tab has just begun */
-  #begin(path, body, { keep = false, signal }) {
+  /** @param {string} path @param {string} username @param {string} password @param {Options} options */
+  #begin(path, username, password, { signal }) {
     return this.#alone(async () => {
-      if (keep && (await this.player())) return;
-      const pair = await this.#tokens.begun(path, JSON.stringify(body), signal);
+      const { pair, player } = await this.#tokens.begun(path, username, password, signal);
       await this.#change((state) => {
-        const lost = keep ? state.lost : null;
-        Object.assign(state, { player: accountOf(pair), session: pair, retryKey: null, joining: null, lost });
+        const { guest, joining } = state;
+        const account = accountOf(pair);
+        if (guest?.gone && guest.id && !guest.left) moveGames(state.journals, guest.id, account);
+        if (guest?.gone) state.guest = null;
+        state.joining = account === state.player ? joining : null;
+        become(state, pair, player);
       });
       this.#tell("signedIn");
       this.#later(0);
     });
   }
 
-  /** Create a guest: an account without a password. If there is a session, it stays. @param {Options} [options] */
-  guest({ signal } = {}) {
-    return this.#begin("/api/auth/guest", {}, { keep: true, signal });
+  /** Sign in to this device's guest, an account without a password, or create it. If there is a session, it stays. @param {Options & {anew?: boolean}} [options] `anew`: after the error guest_gone, begin another guest, which gets the unsent games */
+  guest(options) {
+    return this.#alone(async () => {
+      if ((await this.player()) || !(await this.#tokens.guest(options))) return;
+      this.#tell("signedIn");
+      this.#later(0);
+    });
   }
 
   /** Create an account. @param {string} username @param {string} password @param {Options} [options] */
-  register(username, password, { signal } = {}) {
-    return this.#begin("/api/auth/register", { username, password }, { signal });
+  register(username, password, options = {}) {
+    return this.#begin("/api/auth/register", username, password, options);
   }
 
   /** Log in. @param {string} username @param {string} password @param {Options} [options] */
-  login(username, password, { signal } = {}) {
-    return this.#begin("/api/auth/login", { username, password }, { signal });
+  login(username, password, options = {}) {
+    return this.#begin("/api/auth/login", username, password, options);
   }
 
   /** The player's data from the service. @param {Options} [options] @returns {Promise<import("../messages.js").Me>} */
@@ -216,9 +228,19 @@ export class Solisync {
     return this.#ask("GET", "/api/me", options);
   }
 
-  /** Give the guest a username and a password. After a lost answer, the same again succeeds. @param {string} username @param {string} password @param {Options} [options] */
-  async claim(username, password, options) {
-    await this.#ask("POST", "/api/me/claim", { body: JSON.stringify({ username, password }), ...options });
+  /** Give the guest a username and a password. After a lost answer, the same again succeeds. @param {string} username @param {string} password @param {Options & {listReplays?: boolean}} [options] `listReplays`: list the guest's wins publicly */
+  async claim(username, password, { signal, listReplays = false } = {}) {
+    const body = JSON.stringify({ username, password, list_replays: listReplays });
+    const { id } = await this.#ask("POST", "/api/me/claim", { body, signal });
+    await this.#change((state) => {
+      if (state.player === id) this.#leaveGuest(state);
+    });
+  }
+
+  /** Note that the guest is a player's now. Its key is kept for a while. @param {State} state */
+  #leaveGuest(state) {
+    state.isGuest = false;
+    if (state.guest && state.guest.id === state.player) state.guest.left ||= Number(this.#now());
   }
 
   /** Log in as a player, who takes over the guest's games. After an error, call this again. @param {string} username @param {string} password @param {Options} [options] */
@@ -228,11 +250,14 @@ export class Solisync {
         const { username: name } = await this.me(options);
         if (name === username.trim()) return; // it has succeeded before
         await this.#send(options); // the games of the guest reach the service
-        const pair = await this.#tokens.begun("/api/auth/login", JSON.stringify({ username, password }), options.signal);
+        const { pair, player } = await this.#tokens.begun("/api/auth/login", username, password, options.signal);
         await this.#tokens.settled((state) => {
+          const { session, guest } = state;
           moveGames(state.journals, String(state.player), accountOf(pair));
-          const joining = state.session && { token: state.session.refresh_token, refused: 0, why: "" };
-          Object.assign(state, { player: accountOf(pair), session: pair, joining });
+          const key = guest?.id === state.player ? guest.key : null;
+          state.joining = session && { token: session.refresh_token, key, refused: 0, why: "" };
+          this.#leaveGuest(state);
+          become(state, pair, player);
         });
       }
       await this.#join().finally(() => {
@@ -242,6 +267,7 @@ export class Solisync {
     });
   }
 
+  /** @returns {Promise<void>} */
   async #join() {
     const { joining, player, journals } = await this.#read();
     if (joining === null) return;
@@ -254,7 +280,14 @@ export class Solisync {
       });
     } catch (error) {
       if (error.code === "unauthorized") await this.me(); // throws if the error was about the player's session
-      if (GONE.includes(error.code)) await this.#change((state) => void (state.joining = null));
+      if (joining.key && (error.code === "unauthorized" || error.code === "not_a_guest")) {
+        const token = await this.#tokens.tokenOfGuest(joining.key).catch((other) => {
+          if (other.passes) throw other;
+          return null;
+        });
+        await this.#change((state) => void (state.joining = token ? { ...joining, token, key: null } : null));
+        if (token) return this.#join();
+      } else if (GONE.includes(error.code)) await this.#change((state) => void (state.joining = null));
       else if (REFUSED.includes(error.status)) {
         await this.#change((state) => void (state.joining = { ...joining, refused: Number(this.#now()), why: error.code }));
       }
@@ -272,13 +305,17 @@ export class Solisync {
     });
   }
 
-  /** End the session. Unsent games stay in the store until the same player logs in. */
+  /** End the session. Unsent games stay in the store until the same player logs in. A guest is deleted, with its games. */
   signOut() {
     return this.#alone(async () => {
-      await this.#tokens.leave();
+      const { guest = false } = await this.me();
+      if (guest) await this.#ask("DELETE", "/api/account");
+      else await this.#tokens.leave();
       await this.#change((state) => {
-        forgetProgress(state.journals, String(state.player));
-        Object.assign(state, { player: null, session: null, retryKey: null, joining: null, lost: null });
+        if (guest) delete state.journals.of[String(state.player)];
+        else forgetProgress(state.journals, String(state.player));
+        if (guest || state.guest?.left) state.guest = null;
+        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, joining: null, lost: null });
       });
       this.#tell("signedOut", "left");
     });
@@ -322,6 +359,24 @@ export class Solisync {
     return this.#alone(() => this.#send(options)).finally(() => this.#tell("progress"));
   }
 
+  /** Give a guest a key that began with version 1.1. @param {string} account */
+  async #giveKey(account) {
+    const { isGuest, guest } = await this.#read();
+    if (this.#keyed || isGuest === false || (guest?.id === account && guest.had)) return;
+    this.#keyed = true; // once a start
+    const me = await this.me();
+    const key = await this.#change((state) => {
+      if (state.player !== account) return null;
+      state.isGuest = me.guest === true;
+      if (state.isGuest && state.guest?.id !== account) state.guest = newGuest(account);
+      return state.isGuest && state.guest?.key;
+    });
+    if (!key) return;
+    await this.#ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) }).then(() => this.#change(({ guest }) => {
+      if (guest?.key === key) guest.had = true;
+    }), () => {}); // a node of version 1.1 knows no keys
+  }
+
   /** @param {Options} options */
   async #send({ signal }) {
     signal?.throwIfAborted();
@@ -329,6 +384,7 @@ export class Solisync {
     await this.#restore();
     await this.#joinFirst();
     const name = accountOf(await this.#tokens.session());
+    await this.#giveKey(name);
     await this.#sender.count(name, true);
     const { uploaded: before } = (await this.#read()).journals;
     await this.#sender.upload(name).finally(async () => {

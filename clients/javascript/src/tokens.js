@@ -1,39 +1,56 @@
 // @ts-check
 /**
- * A session with tokens in a store.
+ * A session with tokens in a store, and the key of this device's guest.
  *
- * A refresh token works once, so only one refresh runs at a time, over all calls and tabs. Its `retry_key` stays stored
- * until there is an answer: the same request then has the same answer, also after a crash. A session that the service
- * refuses is set aside, because the service may run on another database for a while. It is tried again for a week.
+ * A refresh token works once, so only one refresh runs at a time, over all calls and tabs. Each request for tokens has a
+ * key that is stored until there is an answer: the same request then has the same answer, also after a crash. A session
+ * that the service refuses is set aside, because the service may run on another database for a while. It is tried again
+ * for a week; the key of a guest, always.
  */
 
+import { journalOf, moveGames } from "./journals.js";
 import { DAY_MS } from "./progress.js";
-import { post, repeated, SolisyncError } from "./transport.js";
+import { post, repeated, SolisyncError, unanswered } from "./transport.js";
 
 /**
  * @typedef {{access_token: string, refresh_token: string}} Pair
  * @typedef {{since: number, at: number, days: number}} Refusal times of the first and of the last answer that counts, and how many count: one a day
  * @typedef {Refusal & {why: string, session: Pair, retryKey: string | null}} Lost a session that the service has refused
- * @typedef {{player: string | null, session: Pair | null, retryKey: string | null, lost: Lost | null}} Session
- *   `player`: the id of the account, also after the service has ended the session
+ * @typedef {{key: string, id: string | null, from: string | null, had: boolean, refused: Refusal | null, gone: boolean, left: number}} Guest
+ *   `id`: the account, once the device has had it; `from`: an account that is gone, whose games go along; `had`: whether
+ *   the service knows the key; `left`: the time of a claim or a join
+ * @typedef {object} Session
+ * @property {string | null} player the id of the account, also after the service has ended the session
+ * @property {boolean | null} isGuest whether that account is a guest; null if unknown
+ * @property {Pair | null} session
+ * @property {string | null} retryKey of a refresh without an answer
+ * @property {{path: string, username: string, key: string} | null} signing a login without an answer
+ * @property {Lost | null} lost
+ * @property {Guest | null} guest
+ * @property {import("./journals.js").Journals} journals
  * @typedef {{read: () => Promise<Session>, change: <T>(alter: (session: any) => T) => Promise<T>, exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>}} Kept
+ * @typedef {{pair: Pair, player?: {id: string, username: string, guest: boolean}}} Begun
  */
 
 const RENEWALS = 2; // other tabs may renew the tokens too
 const AGAIN_MS = 60_000;
-const WEEK_DAYS = 7;
-const COUNTING = 3; // so one wrong clock ends nothing
+const WEEK_MS = 7 * DAY_MS;
+const COUNTING = 3; // so that one wrong clock ends nothing
+const LEFT_MS = 30 * DAY_MS; // a claim or a join may be lost with the last hours of a database
 
 /** Count a refusal, at most one a day. @param {Refusal | null} before @param {number} now @returns {Refusal} */
-export function counted(before, now) {
+function counted(before, now) {
   const { since = now, at = 0, days = 0 } = before ?? {};
   return before && Math.abs(now - at) < DAY_MS ? { since, at, days } : { since, at: now, days: days + 1 };
 }
 
 /** Whether the service has refused for a week. @param {Refusal | null} refusal */
-export const isFinal = (refusal) => refusal !== null && refusal.days >= COUNTING && refusal.at - refusal.since >= WEEK_DAYS * DAY_MS;
+const isFinal = (refusal) => refusal !== null && refusal.days >= COUNTING && refusal.at - refusal.since >= WEEK_MS;
 
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
+
+/** A guest with a new key. @param {string | null} [id] @param {string | null} [from] @returns {Guest} */
+export const newGuest = (id = null, from = null) => ({ key: newKey(), id, from, had: false, refused: null, gone: false, left: 0 });
 
 /** The id of the account whose token this is. @param {Pair} pair */
 export const accountOf = ({ access_token: token }) =>
@@ -48,7 +65,7 @@ export class Tokens {
   constructor(url, kept, now, ended) {
     this.url = url;
     this.kept = kept;
-    this.now = now;
+    this.now = () => Number(now());
     this.ended = ended;
   }
 
@@ -59,10 +76,73 @@ export class Tokens {
     return session;
   }
 
-  /** Get the tokens of a session. @param {string} path @param {string} body @param {AbortSignal} [signal] @returns {Promise<Pair>} */
-  async begun(path, body, signal) {
-    const { json } = await post(`${this.url}${path}`, body, { signal });
-    return { access_token: json.access_token, refresh_token: json.refresh_token };
+  /** Ask for tokens with a key, so that the request may be repeated. @param {string} path @param {object} body @param {AbortSignal} [signal] @returns {Promise<Begun>} */
+  async #asked(path, body, signal) {
+    const { json } = await repeated(() => post(`${this.url}${path}`, JSON.stringify(body), { signal }), signal);
+    return { pair: { access_token: json.access_token, refresh_token: json.refresh_token }, player: json.player };
+  }
+
+  /** Log in or register. After a lost answer, the same call gets the same session. @param {string} path @param {string} username @param {string} password @param {AbortSignal} [signal] */
+  async begun(path, username, password, signal) {
+    const { key } = await this.kept.change((kept) => {
+      const { signing } = kept;
+      return signing?.path === path && signing.username === username ? signing : (kept.signing = { path, username, key: newKey() });
+    });
+    try {
+      return await this.#asked(path, { username, password, retry_key: key }, signal);
+    } catch (error) {
+      if (error.passes === false) await this.kept.change((kept) => void (kept.signing = null));
+      throw error;
+    }
+  }
+
+  /** Sign in to this device's guest by its key, or create it, instead of the session `spent`. Return whether that was still the session. @param {{anew?: boolean, spent?: Pair | null, signal?: AbortSignal}} [options] `anew`: with a new key if the guest is gone */
+  async guest({ anew = false, spent = null, signal } = {}) {
+    /** @type {Guest} */
+    const guest = await this.kept.change((kept) => {
+      const { id = null, gone = false, left = 0 } = kept.guest ?? {};
+      if (!kept.guest || (left && this.now() - left > LEFT_MS) || (gone && anew)) kept.guest = newGuest(null, gone && !left ? id : null);
+      return kept.guest;
+    });
+    const { key, id, from } = guest;
+    const create = id === null || isFinal(guest.refused);
+    const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create }, signal).catch(async (error) => {
+      await this.kept.change(({ guest: now, journals }) => {
+        if (now?.key !== key) return;
+        if (error.code === "guest_unknown") now.refused = counted(now.refused, this.now());
+        if (error.code !== "guest_gone" || now.gone) return;
+        now.gone = true;
+        const journal = journalOf(journals, id ?? "");
+        if (!now.left) journal.games.splice(0, journal.sent?.games ?? 0); // the account may have counted them
+      });
+      throw error;
+    });
+    if (!player && !create) throw unanswered(); // a node of version 1.1 has created another guest
+    return this.kept.change((kept) => {
+      if (kept.session?.refresh_token !== spent?.refresh_token) return false;
+      const account = accountOf(pair);
+      const before = id ?? from;
+      if (before && before !== account) moveGames(kept.journals, before, account);
+      if (kept.lost && accountOf(kept.lost.session) === account) kept.lost = null;
+      kept.guest = player ? { ...guest, id: account, from: null, had: true, refused: null, gone: false, left: 0 } : null;
+      return Boolean(Object.assign(kept, { player: account, isGuest: player ? true : null, session: pair, retryKey: null, joining: null }));
+    });
+  }
+
+  /** A refresh token of this device's guest, or null without one. @param {string} key */
+  async tokenOfGuest(key) {
+    const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create: false });
+    return player ? pair.refresh_token : null;
+  }
+
+  /** Sign in by the key instead of `spent`, if the account is this device's guest. @param {string | null} account @param {Pair | null} spent @returns {Promise<boolean>} */
+  async #byKey(account, spent) {
+    const { guest } = await this.kept.read();
+    if (!guest?.had || guest.id !== account) return false;
+    return this.guest({ spent }).catch((error) => {
+      if (error.code !== "guest_unknown" && error.code !== "guest_gone") throw error;
+      return false;
+    });
   }
 
   /** Run `work` with the access token. If the service refuses the token, run it again with the next one, twice at most. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only account for which it may run @returns {Promise<T>} */
@@ -90,56 +170,58 @@ export class Tokens {
     const key = await this.kept.change((kept) => isSpent(kept) && (kept.retryKey ??= newKey()));
     if (!key) return; // another call has done it, or the player has changed
     try {
-      const pair = await this.#exchanged(spent, key);
+      const { pair } = await this.#refreshed(spent, key);
       await this.kept.change((kept) => void (isSpent(kept) && Object.assign(kept, { session: pair, retryKey: null })));
     } catch (error) {
       if (error.code !== "unauthorized") throw error;
+      if (await this.#byKey(accountOf(spent), spent)) return;
       await this.#end(spent, error.code);
       throw signedOut();
     }
   }
 
-  /** @param {Pair} spent @param {string} key @returns {Promise<Pair>} */
-  #exchanged({ refresh_token }, key) {
-    const body = JSON.stringify({ refresh_token, retry_key: key });
-    return repeated(() => this.begun("/api/auth/refresh", body));
+  /** @param {Pair} spent @param {string} key */
+  #refreshed({ refresh_token }, key) {
+    return this.#asked("/api/auth/refresh", { refresh_token, retry_key: key });
   }
 
   /** Set a session aside that the service refuses. @param {Pair} pair @param {string} why */
   async #end(pair, why) {
     const ended = await this.kept.change((kept) => {
-      if (kept.session?.refresh_token !== pair.refresh_token) return false;
       const { session, retryKey } = kept;
-      const lost = { ...counted(null, Number(this.now())), why, session, retryKey };
-      Object.assign(kept, { session: null, retryKey: null, lost });
-      return true;
+      if (session?.refresh_token !== pair.refresh_token) return false;
+      return Boolean(Object.assign(kept, { session: null, retryKey: null, lost: { ...counted(null, this.now()), why, session, retryKey } }));
     });
     if (ended) this.ended(why);
   }
 
-  /** Try the session again that was set aside, once a minute at most. Return whether the service accepts it again. After a week of refusals forget it, and the games of an account that doesn't exist. */
+  /** Try what was set aside, once a minute at most: the session, and the guest's key. Return whether there is a session again. */
   async restored() {
-    const { session, lost } = await this.kept.read();
-    if (session || !lost || performance.now() - this.#tried < AGAIN_MS) return false;
+    const { session, lost, player } = await this.kept.read();
+    if (session || !player || performance.now() - this.#tried < AGAIN_MS) return false;
     this.#tried = performance.now();
-    return this.kept.exclusively("refresh", async () => {
-      const isLost = (/** @type {Session} */ kept) => !kept.session && kept.lost?.session.refresh_token === lost.session.refresh_token;
-      const key = await this.kept.change((kept) => isLost(kept) && (kept.lost.retryKey ??= newKey()));
-      if (!key) return false;
-      try {
-        const pair = await this.#exchanged(lost.session, key);
-        return await this.kept.change((kept) => isLost(kept) && Boolean(Object.assign(kept, { session: pair, lost: null })));
-      } catch (error) {
-        if (error.code !== "unauthorized") throw error;
-      }
-      return this.kept.change((kept) => {
-        if (!isLost(kept)) return false;
-        Object.assign(kept.lost, counted(kept.lost, Number(this.now())));
-        if (!isFinal(kept.lost)) return false;
-        if (kept.lost.why === "user_not_found") delete kept.journals.of[kept.player];
-        kept.lost = null;
-        return false;
-      });
+    return this.kept.exclusively("refresh", async () => (lost && (await this.#again(lost))) || this.#byKey(player, null));
+  }
+
+  /** Use a session again. After a week of refusals forget it, and the games of an account that doesn't exist. @param {Lost} lost @returns {Promise<boolean>} */
+  async #again({ session }) {
+    const isLost = (/** @type {Session} */ kept) => !kept.session && kept.lost?.session.refresh_token === session.refresh_token;
+    const key = await this.kept.change((kept) => isLost(kept) && (kept.lost.retryKey ??= newKey()));
+    if (!key) return false;
+    try {
+      const { pair } = await this.#refreshed(session, key);
+      return await this.kept.change((kept) => isLost(kept) && Boolean(Object.assign(kept, { player: accountOf(pair), session: pair, lost: null })));
+    } catch (error) {
+      if (error.code !== "unauthorized") throw error;
+    }
+    return this.kept.change((kept) => {
+      if (!isLost(kept)) return false;
+      Object.assign(kept.lost, counted(kept.lost, this.now()));
+      if (!isFinal(kept.lost)) return false;
+      const account = accountOf(session);
+      if (kept.lost.why === "user_not_found" && kept.guest?.id !== account) delete kept.journals.of[account];
+      kept.lost = null;
+      return false;
     });
   }
 
