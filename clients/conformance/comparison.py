@@ -12,10 +12,11 @@ from .world import World
 class Comparison:
     """Compares the accounts of a world, and adds the mistakes to its result."""
 
-    def __init__(self, world: World, extra_sessions: int) -> None:
+    def __init__(self, world: World, extra_sessions: int, sessions: int | None) -> None:
         self._world = world
         self._result = world.result
         self._extra_sessions = extra_sessions
+        self._sessions = sessions
         self._stored: dict[str, dict[str, int]] = {}
 
     async def make(self) -> None:
@@ -63,6 +64,8 @@ class Comparison:
         forwarded = (device.proxy.forwarded for device in self._world.devices.values())
         unanswered = sum(each[route] for each in forwarded for route in BEGINNINGS) - self._world.begun.total()
         expected = len({device.store for device in devices}) + self._extra_sessions
+        if self._sessions is not None:
+            expected, unanswered = self._sessions, 0
         if not expected <= stored <= expected + unanswered:
             self._note(f"{account}: {stored} sessions instead of {expected}")
 

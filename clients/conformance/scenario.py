@@ -26,7 +26,7 @@ async def run(scenario: dict[str, Any], stage: Stage, drivers: Drivers, place: P
         for step in scenario["steps"]:
             await _run_step(world, step)
         await world.settle()
-        comparison = Comparison(world, scenario.get("extra_sessions", 0))
+        comparison = Comparison(world, scenario.get("extra_sessions", 0), scenario.get("sessions"))
         comparison.compare_forwarded(scenario.get("forwarded", {}))
         await comparison.make()
     except (Unmet, Broken, Failed) as error:

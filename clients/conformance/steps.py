@@ -60,7 +60,7 @@ class Orders:
         """Leave the scenario out if the driver lacks an ability."""
         await self._device.start()
         if ability not in self._device.can:
-            raise LeftOut(f"the client has no {ability}")
+            raise LeftOut(f"the driver has no {ability}")
 
     async def login(self, account: str = "ann", takes_games: bool = False, **fields: Any) -> None:
         """Log in, with the account's password unless `fields` have another; perhaps with the games of a gone guest."""

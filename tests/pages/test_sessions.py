@@ -279,6 +279,33 @@ def test_failed_sign_out_is_reported(ann):
     ann.page.wait_for_selector("#out:not([hidden])")
 
 
+@pytest.mark.parametrize("form", ["new", "in"])
+def test_repeated_sign_in_gets_the_session_of_the_lost_answer(visit, ann, form):
+    """Pressing the button again neither finds the name taken nor begins another session."""
+    bob = visit()
+    page = bob.open("/account")
+    bodies = []
+
+    def lose(route):
+        bodies.append(route.request.post_data_json)
+        if len(bodies) == 1:
+            route.fetch()
+            return route.abort()
+        return route.continue_()
+
+    bob.context.route("**/api/session", lose)
+    name = "bob" if form == "new" else "ann"
+    page.fill(f"#{form}-name", name)
+    page.fill(f"#{form}-password", PASSWORD)
+    page.click(f"#{form}-form button.main")
+    page.wait_for_selector(f"#{form}-form .refused")
+    page.click(f"#{form}-form button.main")
+    page.wait_for_selector("#devices tbody tr")
+    assert page.locator("#devices tbody tr").count() == (1 if form == "new" else 2)
+    assert bodies[0] == bodies[1]
+    assert page.evaluate("sessionStorage['solisync.signing'] ?? null") is None
+
+
 AWAIT_RETRY = "localStorage['solisync.aside'] = String(Date.now() - 3600_000)"
 
 

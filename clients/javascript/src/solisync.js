@@ -18,7 +18,7 @@ export { SolisyncError };
  * @typedef {import("./journals.js").Journals} Journals
  * @typedef {import("./progress.js").Day} Day
  * @typedef {import("./tokens.js").Session & {joining: Joining | null, journals: Journals}} State
- * @typedef {{token: string, key: string | null, refused: number, why: string}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time and the code of the service's last refusal
+ * @typedef {{token: string, key: string | null, refused: number}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time of the service's last refusal
  * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, undone?: boolean, day?: Day | null, replay?: object | null}} GameRecord
  *   a finished game; `id` is a UUID, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{signal?: AbortSignal}} Options
@@ -33,14 +33,20 @@ const REFUSED = [400, 403]; // statuses of a join that may succeed another day
 
 /** The value of a store, without what isn't valid. @param {any} value @returns {State} */
 function stateOf(value) {
-  const { player = null, isGuest = null, session = null, retryKey = null, signing = null, lost = null, guest = null, joining: asked = null, journals } = Object(value);
-  const joining = typeof asked === "string" ? { token: asked, key: null, refused: 0, why: "" } : asked; // version 1.1 has stored a string
-  return { player, isGuest, session, retryKey, signing, lost, guest, joining, journals: sound(journals) };
+  const { player = null, isGuest = null, session = null, retryKey = null, signing = null, refused = null, guest = null, joining: asked = null, journals } = Object(value);
+  const joining = typeof asked === "string" ? { token: asked, key: null, refused: 0 } : asked; // version 1.1 has stored a string
+  return { player, isGuest, session, retryKey, signing, refused, guest, joining, journals: sound(journals) };
 }
 
 /** Sign in. @param {State} state @param {import("./tokens.js").Pair} session @param {{guest: boolean}} [player] */
 const become = (state, session, player) =>
-  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, lost: null });
+  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, refused: null });
+
+/** Note that the guest is a player's now. Its key stays. @param {State} state */
+function leaveGuest(state) {
+  state.isGuest = false;
+  if (state.guest && state.guest.id === state.player) state.guest.left = true;
+}
 
 /** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
 async function stored(work) {
@@ -171,8 +177,8 @@ export class Solisync {
 
   /** The id of the signed-in account, or null. */
   async player() {
-    const { player, session } = await this.#read();
-    return session && player;
+    const { player, session, refused } = await this.#read();
+    return session && !refused ? player : null;
   }
 
   /** Continue the stored session; without one, run `begin`. @param {() => Promise<unknown>} begin such as `() => solis.guest()` */
@@ -233,14 +239,8 @@ export class Solisync {
     const body = JSON.stringify({ username, password, list_replays: listReplays });
     const { id } = await this.#ask("POST", "/api/me/claim", { body, signal });
     await this.#change((state) => {
-      if (state.player === id) this.#leaveGuest(state);
+      if (state.player === id) leaveGuest(state);
     });
-  }
-
-  /** Note that the guest is a player's now. Its key is kept for a while. @param {State} state */
-  #leaveGuest(state) {
-    state.isGuest = false;
-    if (state.guest && state.guest.id === state.player) state.guest.left ||= Number(this.#now());
   }
 
   /** Log in as a player, who takes over the guest's games. After an error, call this again. @param {string} username @param {string} password @param {Options} [options] */
@@ -255,8 +255,8 @@ export class Solisync {
           const { session, guest } = state;
           moveGames(state.journals, String(state.player), accountOf(pair));
           const key = guest?.id === state.player ? guest.key : null;
-          state.joining = session && { token: session.refresh_token, key, refused: 0, why: "" };
-          this.#leaveGuest(state);
+          state.joining = session && { token: session.refresh_token, key, refused: 0 };
+          leaveGuest(state);
           become(state, pair, player);
         });
       }
@@ -289,7 +289,7 @@ export class Solisync {
         if (token) return this.#join();
       } else if (GONE.includes(error.code)) await this.#change((state) => void (state.joining = null));
       else if (REFUSED.includes(error.status)) {
-        await this.#change((state) => void (state.joining = { ...joining, refused: Number(this.#now()), why: error.code }));
+        await this.#change((state) => void (state.joining = { ...joining, refused: Number(this.#now()) }));
       }
       throw error;
     }
@@ -301,7 +301,7 @@ export class Solisync {
     if (joining && Math.abs(Number(this.#now()) - joining.refused) < DAY_MS) return;
     await this.#join().catch((error) => {
       if (!GONE.includes(error.code) && !REFUSED.includes(error.status)) throw error;
-      if (error.code !== joining?.why) this.#tell("trouble", error);
+      if (!joining?.refused) this.#tell("trouble", error);
     });
   }
 
@@ -315,7 +315,7 @@ export class Solisync {
         if (guest) delete state.journals.of[String(state.player)];
         else forgetProgress(state.journals, String(state.player));
         if (guest || state.guest?.left) state.guest = null;
-        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, joining: null, lost: null });
+        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, joining: null });
       });
       this.#tell("signedOut", "left");
     });
@@ -363,8 +363,8 @@ export class Solisync {
   async #giveKey(account) {
     const { isGuest, guest } = await this.#read();
     if (this.#keyed || isGuest === false || (guest?.id === account && guest.had)) return;
-    this.#keyed = true; // once a start
     const me = await this.me();
+    this.#keyed = true; // once a start
     const key = await this.#change((state) => {
       if (state.player !== account) return null;
       state.isGuest = me.guest === true;

@@ -3,9 +3,9 @@
  * A session with tokens in a store, and the key of this device's guest.
  *
  * A refresh token works once, so only one refresh runs at a time, over all calls and tabs. Each request for tokens has a
- * key that is stored until there is an answer: the same request then has the same answer, also after a crash. A session
- * that the service refuses is set aside, because the service may run on another database for a while. It is tried again
- * for a week; the key of a guest, always.
+ * key that is stored until there is an answer: the same request then has the same answer, also after a crash. The service
+ * may run on another database for a while, so a session that it refuses is set aside, and tried again for a week; the key
+ * of a guest is always tried again.
  */
 
 import { journalOf, moveGames } from "./journals.js";
@@ -15,17 +15,16 @@ import { post, repeated, SolisyncError, unanswered } from "./transport.js";
 /**
  * @typedef {{access_token: string, refresh_token: string}} Pair
  * @typedef {{since: number, at: number, days: number}} Refusal times of the first and of the last answer that counts, and how many count: one a day
- * @typedef {Refusal & {why: string, session: Pair, retryKey: string | null}} Lost a session that the service has refused
- * @typedef {{key: string, id: string | null, from: string | null, had: boolean, refused: Refusal | null, gone: boolean, left: number}} Guest
+ * @typedef {{key: string, id: string | null, from: string | null, had: boolean, refused: Refusal | null, gone: boolean, left: boolean}} Guest
  *   `id`: the account, once the device has had it; `from`: an account that is gone, whose games go along; `had`: whether
- *   the service knows the key; `left`: the time of a claim or a join
+ *   the service knows the key; `left`: claimed or joined, which a database can lose with its last hours
  * @typedef {object} Session
  * @property {string | null} player the id of the account, also after the service has ended the session
  * @property {boolean | null} isGuest whether that account is a guest; null if unknown
  * @property {Pair | null} session
  * @property {string | null} retryKey of a refresh without an answer
  * @property {{path: string, username: string, key: string} | null} signing a login without an answer
- * @property {Lost | null} lost
+ * @property {Refusal & {why: string} | null} refused set while the session is set aside; the code of the first refusal
  * @property {Guest | null} guest
  * @property {import("./journals.js").Journals} journals
  * @typedef {{read: () => Promise<Session>, change: <T>(alter: (session: any) => T) => Promise<T>, exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>}} Kept
@@ -36,7 +35,6 @@ const RENEWALS = 2; // other tabs may renew the tokens too
 const AGAIN_MS = 60_000;
 const WEEK_MS = 7 * DAY_MS;
 const COUNTING = 3; // so that one wrong clock ends nothing
-const LEFT_MS = 30 * DAY_MS; // a claim or a join may be lost with the last hours of a database
 
 /** Count a refusal, at most one a day. @param {Refusal | null} before @param {number} now @returns {Refusal} */
 function counted(before, now) {
@@ -50,7 +48,7 @@ const isFinal = (refusal) => refusal !== null && refusal.days >= COUNTING && ref
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
 
 /** A guest with a new key. @param {string | null} [id] @param {string | null} [from] @returns {Guest} */
-export const newGuest = (id = null, from = null) => ({ key: newKey(), id, from, had: false, refused: null, gone: false, left: 0 });
+export const newGuest = (id = null, from = null) => ({ key: newKey(), id, from, had: false, refused: null, gone: false, left: false });
 
 /** The id of the account whose token this is. @param {Pair} pair */
 export const accountOf = ({ access_token: token }) =>
@@ -71,8 +69,8 @@ export class Tokens {
 
   /** The session, or else an error with the code "signed_out". @param {string} [as] the only account that may have it */
   async session(as) {
-    const { session } = await this.kept.read();
-    if (!session || (as && accountOf(session) !== as)) throw signedOut();
+    const { session, refused } = await this.kept.read();
+    if (!session || refused || (as && accountOf(session) !== as)) throw signedOut();
     return session;
   }
 
@@ -100,11 +98,11 @@ export class Tokens {
   async guest({ anew = false, spent = null, signal } = {}) {
     /** @type {Guest} */
     const guest = await this.kept.change((kept) => {
-      const { id = null, gone = false, left = 0 } = kept.guest ?? {};
-      if (!kept.guest || (left && this.now() - left > LEFT_MS) || (gone && anew)) kept.guest = newGuest(null, gone && !left ? id : null);
+      const { guest } = kept;
+      if (!guest || (guest.gone && anew)) kept.guest = newGuest(null, guest && !guest.left ? guest.id : null);
       return kept.guest;
     });
-    const { key, id, from } = guest;
+    const { key, id, from, left } = guest;
     const create = id === null || isFinal(guest.refused);
     const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create }, signal).catch(async (error) => {
       await this.kept.change(({ guest: now, journals }) => {
@@ -119,13 +117,12 @@ export class Tokens {
     });
     if (!player && !create) throw unanswered(); // a node of version 1.1 has created another guest
     return this.kept.change((kept) => {
-      if (kept.session?.refresh_token !== spent?.refresh_token) return false;
+      if (!kept.refused && kept.session?.refresh_token !== spent?.refresh_token) return false;
       const account = accountOf(pair);
-      const before = id ?? from;
+      const before = left ? null : id ?? from;
       if (before && before !== account) moveGames(kept.journals, before, account);
-      if (kept.lost && accountOf(kept.lost.session) === account) kept.lost = null;
-      kept.guest = player ? { ...guest, id: account, from: null, had: true, refused: null, gone: false, left: 0 } : null;
-      return Boolean(Object.assign(kept, { player: account, isGuest: player ? true : null, session: pair, retryKey: null, joining: null }));
+      kept.guest = player ? { ...guest, id: account, from: null, had: true, refused: null, gone: false, left: false } : null;
+      return Boolean(Object.assign(kept, { player: account, isGuest: player ? true : null, session: pair, retryKey: null, refused: null, joining: null }));
     });
   }
 
@@ -135,7 +132,7 @@ export class Tokens {
     return player ? pair.refresh_token : null;
   }
 
-  /** Sign in by the key instead of `spent`, if the account is this device's guest. @param {string | null} account @param {Pair | null} spent @returns {Promise<boolean>} */
+  /** Sign in by the key, if the account is this device's guest. @param {string} account @param {Pair | null} [spent] its session @returns {Promise<boolean>} */
   async #byKey(account, spent) {
     const { guest } = await this.kept.read();
     if (!guest?.had || guest.id !== account) return false;
@@ -170,8 +167,8 @@ export class Tokens {
     const key = await this.kept.change((kept) => isSpent(kept) && (kept.retryKey ??= newKey()));
     if (!key) return; // another call has done it, or the player has changed
     try {
-      const { pair } = await this.#refreshed(spent, key);
-      await this.kept.change((kept) => void (isSpent(kept) && Object.assign(kept, { session: pair, retryKey: null })));
+      const { pair } = await this.#asked("/api/auth/refresh", { refresh_token: spent.refresh_token, retry_key: key });
+      await this.kept.change((kept) => void (isSpent(kept) && Object.assign(kept, { session: pair, retryKey: null, refused: null })));
     } catch (error) {
       if (error.code !== "unauthorized") throw error;
       if (await this.#byKey(accountOf(spent), spent)) return;
@@ -180,47 +177,29 @@ export class Tokens {
     }
   }
 
-  /** @param {Pair} spent @param {string} key */
-  #refreshed({ refresh_token }, key) {
-    return this.#asked("/api/auth/refresh", { refresh_token, retry_key: key });
-  }
-
-  /** Set a session aside that the service refuses. @param {Pair} pair @param {string} why */
+  /** Set a session aside that the service refuses. After a week forget it, and the games of an account that doesn't exist. @param {Pair} pair @param {string} why */
   async #end(pair, why) {
-    const ended = await this.kept.change((kept) => {
-      const { session, retryKey } = kept;
+    const isFirst = await this.kept.change((kept) => {
+      const { session, refused, guest, journals } = kept;
       if (session?.refresh_token !== pair.refresh_token) return false;
-      return Boolean(Object.assign(kept, { session: null, retryKey: null, lost: { ...counted(null, this.now()), why, session, retryKey } }));
+      kept.refused = { why, ...refused, ...counted(refused, this.now()) };
+      if (!isFinal(kept.refused)) return !refused;
+      const account = accountOf(pair);
+      if (kept.refused.why === "user_not_found" && guest?.id !== account) delete journals.of[account];
+      Object.assign(kept, { session: null, retryKey: null, refused: null });
+      return false;
     });
-    if (ended) this.ended(why);
+    if (isFirst) this.ended(why);
   }
 
-  /** Try what was set aside, once a minute at most: the session, and the guest's key. Return whether there is a session again. */
+  /** Try what was set aside, once a minute at most: the session, and the guest's key. Return whether there is a session again. @returns {Promise<boolean>} */
   async restored() {
-    const { session, lost, player } = await this.kept.read();
-    if (session || !player || performance.now() - this.#tried < AGAIN_MS) return false;
+    const { session, refused, player } = await this.kept.read();
+    if ((session && !refused) || !player || performance.now() - this.#tried < AGAIN_MS) return false;
     this.#tried = performance.now();
-    return this.kept.exclusively("refresh", async () => (lost && (await this.#again(lost))) || this.#byKey(player, null));
-  }
-
-  /** Use a session again. After a week of refusals forget it, and the games of an account that doesn't exist. @param {Lost} lost @returns {Promise<boolean>} */
-  async #again({ session }) {
-    const isLost = (/** @type {Session} */ kept) => !kept.session && kept.lost?.session.refresh_token === session.refresh_token;
-    const key = await this.kept.change((kept) => isLost(kept) && (kept.lost.retryKey ??= newKey()));
-    if (!key) return false;
-    try {
-      const { pair } = await this.#refreshed(session, key);
-      return await this.kept.change((kept) => isLost(kept) && Boolean(Object.assign(kept, { player: accountOf(pair), session: pair, lost: null })));
-    } catch (error) {
-      if (error.code !== "unauthorized") throw error;
-    }
-    return this.kept.change((kept) => {
-      if (!isLost(kept)) return false;
-      Object.assign(kept.lost, counted(kept.lost, this.now()));
-      if (!isFinal(kept.lost)) return false;
-      const account = accountOf(session);
-      if (kept.lost.why === "user_not_found" && kept.guest?.id !== account) delete kept.journals.of[account];
-      kept.lost = null;
+    const work = () => (session ? this.#renew(session).then(() => true) : this.#byKey(player));
+    return this.kept.exclusively("refresh", work).catch((error) => {
+      if (error.code !== "signed_out") throw error;
       return false;
     });
   }

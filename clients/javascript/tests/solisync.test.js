@@ -198,7 +198,133 @@ test("a join that the service refuses is reported once, holds nothing up, and is
   await next.solis.sync();
   await next.solis.sync();
   assert.equal(times("/api/me/join"), 3);
-  assert.deepEqual([...told, ...next.told], ["signedIn", "signedIn", "sync_too_large"]);
+  assert.deepEqual([...told, ...next.told], ["signedIn", "signedIn"]); // the call of join has thrown the error
+});
+
+/** A store of version 1.1 with the session of an account. @param {string} account */
+async function storeOf11(account) {
+  const store = brittle();
+  const journal = { base: EMPTY, answers: 1, games: [], sent: null, wins: [] };
+  await store.change(() => [{ player: account, session: pair(account), retryKey: null, joining: null, journals: { known: [], uploaded: {}, of: { [account]: journal } } }, null]);
+  return store;
+}
+
+/** The bodies of the requests of a route. @param {string} path */
+const bodies = (path) => asked.filter(([each]) => each === path).map(([, body]) => body);
+const UNKNOWN = { status: 404, code: "guest_unknown" };
+const ofGuest = (/** @type {string} */ account) => ({ ...pair(account), player: { id: account, username: "guest_1", guest: true } });
+
+test("a guest's key is stored before it is sent, and asks for no other guest later", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = { status: 503, code: "unavailable" };
+  await assert.rejects(started(store).solis.guest(), { code: "unavailable" });
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  const { solis } = started(store);
+  await solis.guest();
+  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
+  answers["/api/auth/guest"] = UNKNOWN;
+  await assert.rejects(solis.sync(), { code: "signed_out" });
+  const sent = bodies("/api/auth/guest");
+  assert.match(sent[0].guest_key, /^[A-Za-z0-9_-]{22,64}$/);
+  assert.deepEqual(new Set(sent.map(({ guest_key }) => guest_key)).size, 1);
+  assert.deepEqual(sent.map(({ create }) => create), [...Array(sent.length - 1).fill(true), false]);
+});
+
+test("a full store sends no key", async () => {
+  const store = brittle();
+  store.full = true;
+  await assert.rejects(started(store).solis.guest(), { code: "storage" });
+  await assert.rejects(started(store).solis.register("ann", "password"), { code: "storage" });
+  assert.deepEqual(asked, []);
+});
+
+test("the key of a guest isn't trusted after an answer of version 1.1", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => pair("guest");
+  await started(store).solis.guest();
+  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
+  answers["/api/me"] = { username: "guest_1", guest: true };
+  answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
+  await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
+  assert.equal(times("/api/auth/guest"), 1);
+});
+
+test("a node of version 1.1 doesn't replace a guest", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  await started(store).solis.guest();
+  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
+  answers["/api/auth/guest"] = () => pair("another");
+  const { solis } = started(store);
+  await assert.rejects(solis.sync(), { code: "network" });
+  assert.equal(await solis.player(), "guest");
+});
+
+test("a suspended guest keeps all, and is told", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  const { solis } = started(store);
+  await solis.guest();
+  await solis.finish(game(1));
+  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
+  answers["/api/auth/guest"] = { status: 403, code: "suspended" };
+  await assert.rejects(started(store).solis.sync(), { code: "suspended" });
+  assert.equal(await solis.player(), "guest");
+  assert.equal(await solis.unsent(), 1);
+});
+
+test("a guest of version 1.1 gets a key", async () => {
+  const store = await storeOf11("guest");
+  answers["/api/me"] = { username: "guest_1", guest: true };
+  answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
+  await started(store).solis.sync(); // on a node of version 1.1
+  answers["/api/me/guest-key"] = { ok: true };
+  await started(store).solis.sync();
+  await started(store).solis.sync();
+  const [first, second, ...more] = bodies("/api/me/guest-key");
+  assert.deepEqual([first, more], [second, []]);
+  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
+  answers["/api/auth/guest"] = UNKNOWN;
+  await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
+  assert.deepEqual(bodies("/api/auth/guest")[0], { ...first, create: false });
+});
+
+test("a player of version 1.1 gets no key, and is asked about once", async () => {
+  const store = await storeOf11("ann");
+  answers["/api/me"] = { username: "ann" };
+  await started(store).solis.sync();
+  await started(store).solis.sync();
+  assert.deepEqual([times("/api/me"), times("/api/me/guest-key")], [1, 0]);
+});
+
+test("a login with another name or after a refusal has another key", async () => {
+  const { solis } = started(brittle());
+  const outcomes = [{ status: 503, code: "unavailable" }, { status: 401, code: "invalid_credentials" }];
+  for (const answer of outcomes) {
+    answers["/api/auth/login"] = answer;
+    await assert.rejects(solis.login("ann", "password"));
+  }
+  answers["/api/auth/login"] = () => pair("ann");
+  await solis.login("ann", "password");
+  await solis.login("bob", "password");
+  const keys = bodies("/api/auth/login").map(({ retry_key }) => retry_key);
+  assert.deepEqual(new Set(keys.slice(0, 4)).size, 1); // three attempts, and the one that was refused
+  assert.equal(new Set(keys).size, 3);
+});
+
+test("a join whose player logs in again is finished", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  answers["/api/me"] = { username: "guest_1" };
+  answers["/api/me/join"] = { status: 503, code: "unavailable" };
+  const { solis } = started(store);
+  await solis.guest();
+  await assert.rejects(solis.join("ann", "password"), { code: "unavailable" });
+  forget();
+  answers["/api/me/join"] = { merged: EMPTY };
+  await solis.login("ann", "password");
+  await solis.sync();
+  assert.equal(times("/api/me/join"), 1);
 });
 
 test("full storage stops the uploads at the first, for a day", async () => {

@@ -17,6 +17,7 @@ const HALF_LIFE = 12 * 3600_000;
 const SUPERSEDED_MS = [300, 1000];
 const KEY = "solisync";
 const RETRY = "solisync.retry";
+const SIGNING = "solisync.signing"; // the key of a login without an answer, and whose it is
 const LAST = "solisync.last"; // the account and the name of the player, until the player signs out
 
 const channel = new BroadcastChannel(KEY);
@@ -64,6 +65,19 @@ async function replaceCookie(method, path, body, headers) {
   local?.removeItem(RETRY);
   if (token) await welcome({ token, username, since: Date.now() });
   else announce(null);
+}
+
+/** Begin a session. After a lost answer, the same again gets the same session, by a key that is stored until there is an answer. @param {{username?: string, register?: boolean}} body @param {(body: object) => Promise<void>} begin */
+async function signIn(body, begin) {
+  const who = `${body.username} ${body.register ?? false}`;
+  const [kept, known] = (own?.getItem(SIGNING) ?? "").split("\n");
+  const key = kept === who ? known : newKey();
+  keep(own, SIGNING, `${who}\n${key}`);
+  await begin({ ...body, retry_key: key }).catch((error) => {
+    if (!error.passes) own?.removeItem(SIGNING);
+    throw error;
+  });
+  own?.removeItem(SIGNING);
 }
 
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
@@ -139,7 +153,8 @@ export function exchange(method, path, body = {}) {
   const work = (headers) =>
     exclusively(KEY, async () => {
       if (local?.getItem(RETRY)) await refresh().catch(() => {}); // otherwise a late answer would bring back the old session
-      return replaceCookie(method, path, body, headers);
+      const begin = (/** @type {object} */ given) => replaceCookie(method, path, given, headers);
+      return method === "POST" && path === "/api/session" ? signIn(body, begin) : begin(body);
     });
   return method === "PUT" ? authorized(work) : work();
 }
