@@ -47,18 +47,16 @@ def disk(tmp_path):
 
 
 @pytest.fixture
-def browser(site, disk):
+def browser(site, disk, chromium):
     """Start a browser with its profile on that disk, on /play: `browser()` starts it again."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         running = []
 
         def browser():
             if running:
                 running.pop().close()
             options = {"executable_path": shutil.which("chromium"), "args": [*FLAGS, "--disk-cache-size=1"]}
-            context = playwright.chromium.launch_persistent_context(
+            context = chromium.browser_type.launch_persistent_context(
                 disk / "profile", base_url=site, service_workers="block", **options
             )
             running.append(context)
