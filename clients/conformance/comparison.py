@@ -97,4 +97,4 @@ class Comparison:
     async def _export(self, device: Device) -> dict[str, Any]:
         """Return all that the service has stored about the player of a device, with that device's access token."""
         await device.do("me")
-        return await self._world.call(device, "GET", "/api/me/export")
+        return dict(await self._world.call(device, "GET", "/api/me/export"))

@@ -58,8 +58,8 @@ const unless = (code) => (error) => {
  * Run `work` when no other process does. The lock of a name is the file `<name>.lock.<number>` with the highest number.
  * It contains the holder's mark and a number that changes every five seconds, or nothing when it is free. A lock whose
  * holder has ended, or whose text hasn't changed for thirty seconds, is free too: that is measured by the waiter's own
- * clock. The next holder links a file as the next number, which only one process can do. A holder that has been stopped
- * meanwhile learns from `held` that there is a higher number.
+ * clock. The next holder links a file as the next number, which only one process can do. A holder that was stopped
+ * learns from `held` that there is a higher number.
  * @template T @param {string} directory @param {string} name @param {(held: () => boolean) => Promise<T>} work @returns {Promise<T>}
  */
 async function locked(directory, name, work) {

@@ -2,11 +2,13 @@
 /** The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it. */
 
 import { Stream } from "./events.js";
-import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames, sound, tidy } from "./journals.js";
-import { DAY_MS, statsOf, withGames } from "./progress.js";
+import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames } from "./journals.js";
+import { beginJoin, Joins } from "./joins.js";
+import { Kept } from "./kept.js";
+import { statsOf, withGames } from "./progress.js";
 import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
-import { accountOf, newGuest, Tokens } from "./tokens.js";
+import { accountOf, become, leaveGuest, newGuest, Tokens } from "./tokens.js";
 import { open, post, repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
@@ -15,10 +17,8 @@ export { SolisyncError };
 
 /**
  * @typedef {import("./stores.js").Store} Store
- * @typedef {import("./journals.js").Journals} Journals
+ * @typedef {import("./kept.js").State} State
  * @typedef {import("./progress.js").Day} Day
- * @typedef {import("./tokens.js").Session & {joining: Joining | null, journals: Journals}} State
- * @typedef {{token: string, key: string | null, refused: number}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time of the service's last refusal
  * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, undone?: boolean, day?: Day | null, replay?: object | null}} GameRecord
  *   a finished game; `id` is a UUID, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{signal?: AbortSignal}} Options
@@ -28,43 +28,15 @@ export { SolisyncError };
  */
 
 const AGAIN_S = 60;
-const GONE = ["guest_gone", "not_a_guest", "unauthorized"]; // errors of a join that would never succeed
-const REFUSED = [400, 403]; // statuses of a join that may succeed another day
-
-/** The value of a store, without what isn't valid. @param {any} value @returns {State} */
-function stateOf(value) {
-  const { player = null, isGuest = null, session = null, retryKey = null, signing = null, refused = null, guest = null, joining: asked = null, journals } = Object(value);
-  const joining = typeof asked === "string" ? { token: asked, key: null, refused: 0 } : asked; // version 1.1 has stored a string
-  return { player, isGuest, session, retryKey, signing, refused, guest, joining, journals: sound(journals) };
-}
-
-/** Sign in. @param {State} state @param {import("./tokens.js").Pair} session @param {{guest: boolean}} [player] */
-const become = (state, session, player) =>
-  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, refused: null });
-
-/** Note that the guest is a player's now. Its key stays. @param {State} state */
-function leaveGuest(state) {
-  state.isGuest = false;
-  if (state.guest && state.guest.id === state.player) state.guest.left = true;
-}
-
-/** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
-async function stored(work) {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SolisyncError) throw error;
-    throw Object.assign(new SolisyncError(0, "storage", "Your games can’t be saved on this device now."), { cause: error });
-  }
-}
 
 export class Solisync {
   #url;
-  #store;
+  #kept;
   #now;
   #background;
   #tokens;
   #sender;
+  #joins;
   /** @type {Map<string, Set<(data: any) => void>>} */
   #listeners = new Map();
   #closed = new AbortController();
@@ -78,72 +50,27 @@ export class Solisync {
   #timer;
   /** @type {string | null} the revision of the last pull or push */
   #revision = null;
-  /** The state that was read or stored last. @type {State} */
-  #last = stateOf(undefined);
-  /** Changes by games that the store has refused so far. @type {Set<(state: State) => void>} */
-  #unsaved = new Set();
   #keyed = false;
 
   /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [options] `background`: sync by itself after each game, and again after errors */
   constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
     this.#url = url.replace(/\/+$/, "");
-    this.#store = store;
+    this.#kept = new Kept(store);
     this.#background = background;
     this.#now = now;
-    const kept = {
-      read: () => this.#read(),
-      change: (/** @type {any} */ alter) => this.#change(alter),
-      exclusively: (/** @type {string} */ name, /** @type {any} */ work) => this.#exclusively(name, work),
-    };
-    this.#tokens = new Tokens(this.#url, kept, now, (why) => this.#tell("signedOut", why));
+    this.#tokens = new Tokens(this.#url, this.#kept, now, (why) => this.#tell("signedOut", why));
     const journals = {
-      read: async () => (await this.#read()).journals,
-      change: (/** @type {any} */ alter) => this.#change((state) => alter(state.journals)),
+      read: async () => (await this.#kept.read()).journals,
+      change: (/** @type {any} */ alter) => this.#kept.change((state) => alter(state.journals)),
     };
+    const ask = (/** @type {string} */ method, /** @type {string} */ path, /** @type {string | null} */ body = null) => this.#ask(method, path, { body });
+    this.#joins = new Joins(this.#kept, this.#tokens, ask, now, (error) => this.#tell("trouble", error));
     this.#sender = new Sender(journals, (method, path, body, as) => this.#ask(method, path, { body, as }), now);
     const online = () => {
       this.#stream?.restart();
       this.#later(0);
     };
     globalThis.addEventListener?.("online", online, { signal: this.#closed.signal }); // in browsers
-  }
-
-  async #read() {
-    return (this.#last = stateOf(await stored(() => this.#store.read())));
-  }
-
-  /** The state to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<State>} */
-  async #shown() {
-    await this.#read().catch(() => {});
-    const state = structuredClone(this.#last);
-    for (const alter of this.#unsaved) alter(state);
-    return state;
-  }
-
-  /** @template T @param {(state: State) => T} alter @returns {Promise<T>} */
-  async #change(alter) {
-    const before = [...this.#unsaved];
-    let state = this.#last;
-    const result = await stored(() => this.#store.change((value) => {
-      state = stateOf(value);
-      for (const earlier of before) earlier(state);
-      const result = alter(state);
-      tidy(state.journals);
-      return [state, result];
-    }));
-    this.#last = state;
-    for (const earlier of before) this.#unsaved.delete(earlier);
-    return result;
-  }
-
-  /** Run work alone; errors of the work itself stay as they are. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
-  async #exclusively(name, work) {
-    const run = await stored(() => this.#store.exclusively(name, async () => {
-      const [result] = await Promise.allSettled([work()]);
-      return result;
-    }));
-    if (run.status === "rejected") throw run.reason;
-    return run.value;
   }
 
   /** Call `listener` at each event of a name. Return a function that ends this. @template {keyof Events} Name @param {Name} name @param {(data: Events[Name]) => void} listener */
@@ -160,7 +87,7 @@ export class Solisync {
 
   /** @template T @param {() => Promise<T>} work which nothing that sends games or changes the player may interrupt @returns {Promise<T>} */
   #alone(work) {
-    return this.#exclusively("sync", work);
+    return this.#kept.exclusively("sync", work);
   }
 
   /** Send a request as the player, which may be repeated, and return its JSON. @param {string} method @param {string} path @param {{body?: string | null, as?: string, signal?: AbortSignal}} [content] */
@@ -177,7 +104,7 @@ export class Solisync {
 
   /** The id of the signed-in account, or null. */
   async player() {
-    const { player, session, refused } = await this.#read();
+    const { player, session, refused } = await this.#kept.read();
     return session && !refused ? player : null;
   }
 
@@ -197,7 +124,7 @@ export class Solisync {
   #begin(path, username, password, { signal }) {
     return this.#alone(async () => {
       const { pair, player } = await this.#tokens.begun(path, username, password, signal);
-      await this.#change((state) => {
+      await this.#kept.change((state) => {
         const { guest, joining } = state;
         const account = accountOf(pair);
         if (guest?.gone && guest.id && !guest.left) moveGames(state.journals, guest.id, account);
@@ -210,9 +137,11 @@ export class Solisync {
     });
   }
 
-  /** Sign in to this device's guest, an account without a password, or create it. If there is a session, it stays. @param {Options & {anew?: boolean}} [options] `anew`: after the error guest_gone, begin another guest, which gets the unsent games */
+  /** Sign in to this device's guest, an account without a password, or create it. If there is a session, it stays. @param {Options & {anew?: boolean}} [options] `anew`: after an error, give up the guest that is gone, or the player's session that is set aside. A gone guest's unsent games go along */
   guest(options) {
     return this.#alone(async () => {
+      const { session, isGuest } = await this.#kept.read();
+      if (session && isGuest === false && !options?.anew) await this.#tokens.session(); // a player's session that is set aside
       if ((await this.player()) || !(await this.#tokens.guest(options))) return;
       this.#tell("signedIn");
       this.#later(0);
@@ -238,7 +167,7 @@ export class Solisync {
   async claim(username, password, { signal, listReplays = false } = {}) {
     const body = JSON.stringify({ username, password, list_replays: listReplays });
     const { id } = await this.#ask("POST", "/api/me/claim", { body, signal });
-    await this.#change((state) => {
+    await this.#kept.change((state) => {
       if (state.player === id) leaveGuest(state);
     });
   }
@@ -246,76 +175,33 @@ export class Solisync {
   /** Log in as a player, who takes over the guest's games. After an error, call this again. @param {string} username @param {string} password @param {Options} [options] */
   join(username, password, options = {}) {
     return this.#alone(async () => {
-      if ((await this.#read()).joining === null) {
+      if ((await this.#kept.read()).joining === null) {
         const { username: name } = await this.me(options);
         if (name === username.trim()) return; // it has succeeded before
         await this.#send(options); // the games of the guest reach the service
         const { pair, player } = await this.#tokens.begun("/api/auth/login", username, password, options.signal);
-        await this.#tokens.settled((state) => {
-          const { session, guest } = state;
-          moveGames(state.journals, String(state.player), accountOf(pair));
-          const key = guest?.id === state.player ? guest.key : null;
-          state.joining = session && { token: session.refresh_token, key, refused: 0 };
-          leaveGuest(state);
-          become(state, pair, player);
-        });
+        await this.#tokens.settled((state) => beginJoin(state, pair, player));
       }
-      await this.#join().finally(() => {
+      await this.#joins.finish().finally(() => {
         this.#tell("signedIn");
         this.#later(0);
       });
     });
   }
 
-  /** @returns {Promise<void>} */
-  async #join() {
-    const { joining, player, journals } = await this.#read();
-    if (joining === null) return;
-    const asked = journalOf(journals, String(player));
-    try {
-      const { merged } = await this.#ask("POST", "/api/me/join", { body: JSON.stringify({ guest_refresh_token: joining.token }) });
-      await this.#change((state) => {
-        state.joining = null;
-        if (!asked.sent) accept(state.journals, String(player), merged, asked);
-      });
-    } catch (error) {
-      if (error.code === "unauthorized") await this.me(); // throws if the error was about the player's session
-      if (joining.key && (error.code === "unauthorized" || error.code === "not_a_guest")) {
-        const token = await this.#tokens.tokenOfGuest(joining.key).catch((other) => {
-          if (other.passes) throw other;
-          return null;
-        });
-        await this.#change((state) => void (state.joining = token ? { ...joining, token, key: null } : null));
-        if (token) return this.#join();
-      } else if (GONE.includes(error.code)) await this.#change((state) => void (state.joining = null));
-      else if (REFUSED.includes(error.status)) {
-        await this.#change((state) => void (state.joining = { ...joining, refused: Number(this.#now()) }));
-      }
-      throw error;
-    }
-  }
-
-  /** Join before other work, unless the service has refused it today. A refusal is reported once, and holds nothing up. */
-  async #joinFirst() {
-    const { joining } = await this.#read();
-    if (joining && Math.abs(Number(this.#now()) - joining.refused) < DAY_MS) return;
-    await this.#join().catch((error) => {
-      if (!GONE.includes(error.code) && !REFUSED.includes(error.status)) throw error;
-      if (!joining?.refused) this.#tell("trouble", error);
-    });
-  }
-
   /** End the session. Unsent games stay in the store until the same player logs in. A guest is deleted, with its games. */
   signOut() {
     return this.#alone(async () => {
-      const { guest = false } = await this.me();
+      const { refused, isGuest } = await this.#kept.read();
+      const isSetAside = refused && isGuest === false; // the service can't end it
+      const { guest = false } = isSetAside ? {} : await this.me();
       if (guest) await this.#ask("DELETE", "/api/account");
-      else await this.#tokens.leave();
-      await this.#change((state) => {
+      else if (!isSetAside) await this.#tokens.leave();
+      await this.#kept.change((state) => {
         if (guest) delete state.journals.of[String(state.player)];
         else forgetProgress(state.journals, String(state.player));
         if (guest || state.guest?.left) state.guest = null;
-        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, joining: null });
+        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null });
       });
       this.#tell("signedOut", "left");
     });
@@ -341,10 +227,9 @@ export class Solisync {
     const game = { id, at: localTime(this.#now()), won, score: points, seconds: Math.max(0, Math.floor(seconds)), draw, undone, day };
     /** @type {string | null} */
     let owner = null;
-    this.#unsaved.add(({ player, journals }) => {
+    await this.#kept.note(({ player, journals }) => {
       if ((owner ??= player) !== null) enterInto(journals, owner, game, body);
-    });
-    await this.#change(() => {}).catch((error) => {
+    }).catch((error) => {
       this.#tell("progress");
       this.#later(AGAIN_S);
       throw error;
@@ -361,18 +246,18 @@ export class Solisync {
 
   /** Give a guest a key that began with version 1.1. @param {string} account */
   async #giveKey(account) {
-    const { isGuest, guest } = await this.#read();
+    const { isGuest, guest } = await this.#kept.read();
     if (this.#keyed || isGuest === false || (guest?.id === account && guest.had)) return;
     const me = await this.me();
     this.#keyed = true; // once a start
-    const key = await this.#change((state) => {
+    const key = await this.#kept.change((state) => {
       if (state.player !== account) return null;
       state.isGuest = me.guest === true;
       if (state.isGuest && state.guest?.id !== account) state.guest = newGuest(account);
       return state.isGuest && state.guest?.key;
     });
     if (!key) return;
-    await this.#ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) }).then(() => this.#change(({ guest }) => {
+    await this.#ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) }).then(() => this.#kept.change(({ guest }) => {
       if (guest?.key === key) guest.had = true;
     }), () => {}); // a node of version 1.1 knows no keys
   }
@@ -380,15 +265,15 @@ export class Solisync {
   /** @param {Options} options */
   async #send({ signal }) {
     signal?.throwIfAborted();
-    if (this.#unsaved.size) await this.#change(() => {});
+    await this.#kept.save();
     await this.#restore();
-    await this.#joinFirst();
+    await this.#joins.first();
     const name = accountOf(await this.#tokens.session());
     await this.#giveKey(name);
     await this.#sender.count(name, true);
-    const { uploaded: before } = (await this.#read()).journals;
+    const { uploaded: before } = (await this.#kept.read()).journals;
     await this.#sender.upload(name).finally(async () => {
-      const { uploaded } = (await this.#read()).journals;
+      const { uploaded } = (await this.#kept.read()).journals;
       for (const game of Object.keys(uploaded)) if (!before[game]) this.#awaited.add(game);
     });
     if (this.#stream?.open) await this.#askForVerdicts(); // their events may have come before the answers to the uploads
@@ -398,10 +283,10 @@ export class Solisync {
   pull({ signal } = {}) {
     return this.#alone(async () => {
       const name = accountOf(await this.#tokens.session());
-      const asked = journalOf((await this.#read()).journals, name);
+      const asked = journalOf((await this.#kept.read()).journals, name);
       if (asked.sent) return;
       const { merged } = await this.#ask("GET", "/api/sync/pull", { as: name, signal });
-      await this.#change((state) => accept(state.journals, name, merged, asked));
+      await this.#kept.change((state) => accept(state.journals, name, merged, asked));
       this.#tell("progress");
     });
   }
@@ -417,7 +302,7 @@ export class Solisync {
   }
 
   async #journal() {
-    const { player, journals } = await this.#shown();
+    const { player, journals } = await this.#kept.shown();
     return journalOf(journals, player ?? "");
   }
 
@@ -441,7 +326,7 @@ export class Solisync {
 
   /** The verdict on a win, or null before its upload. @param {string} id the game's @param {Options} [options] @returns {Promise<import("../messages.js").VerdictAnswer | null>} */
   async verdict(id, options) {
-    const { uploaded } = (await this.#read()).journals;
+    const { uploaded } = (await this.#kept.read()).journals;
     return uploaded[id] ? this.#ask("GET", `/api/replays/${uploaded[id]}/verdict`, options) : null;
   }
 
@@ -470,13 +355,13 @@ export class Solisync {
   async #askForVerdicts() {
     for (const game of this.#awaited) {
       const verdict = await this.verdict(game);
-      if (verdict && verdict.status !== "pending") await this.#judged((await this.#read()).journals.uploaded[game], verdict.status);
+      if (verdict && verdict.status !== "pending") await this.#judged((await this.#kept.read()).journals.uploaded[game], verdict.status);
     }
   }
 
   /** Report a verdict once. @param {string} replay @param {Status} status */
   async #judged(replay, status) {
-    const { uploaded } = (await this.#read()).journals;
+    const { uploaded } = (await this.#kept.read()).journals;
     const game = Object.keys(uploaded).find((id) => uploaded[id] === replay) ?? null;
     if (game) this.#awaited.delete(game);
     if (this.#verdicts.get(replay) === status) return;

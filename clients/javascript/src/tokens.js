@@ -54,6 +54,16 @@ export const newGuest = (id = null, from = null) => ({ key: newKey(), id, from, 
 export const accountOf = ({ access_token: token }) =>
   String(JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub);
 
+/** Sign in. @param {Session} state @param {Pair} session @param {{guest: boolean}} [player] */
+export const become = (state, session, player) =>
+  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, refused: null });
+
+/** Note that the guest is a player's now. Its key stays. @param {Session} state */
+export function leaveGuest(state) {
+  state.isGuest = false;
+  if (state.guest && state.guest.id === state.player) state.guest.left = true;
+}
+
 const signedOut = () => new SolisyncError(401, "signed_out", "Your session has ended. Please sign in again.");
 
 export class Tokens {
@@ -122,14 +132,17 @@ export class Tokens {
       const before = left ? null : id ?? from;
       if (before && before !== account) moveGames(kept.journals, before, account);
       kept.guest = player ? { ...guest, id: account, from: null, had: true, refused: null, gone: false, left: false } : null;
-      return Boolean(Object.assign(kept, { player: account, isGuest: player ? true : null, session: pair, retryKey: null, refused: null, joining: null }));
+      become(kept, pair, player);
+      kept.joining = null;
+      return true;
     });
   }
 
-  /** A refresh token of this device's guest, or null without one. @param {string} key */
+  /** A refresh token of this device's guest. @param {string} key */
   async tokenOfGuest(key) {
     const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create: false });
-    return player ? pair.refresh_token : null;
+    if (!player) throw unanswered(); // a node of version 1.1 has created another guest
+    return pair.refresh_token;
   }
 
   /** Sign in by the key, if the account is this device's guest. @param {string} account @param {Pair | null} [spent] its session @returns {Promise<boolean>} */

@@ -147,6 +147,20 @@ test("a session that another database refuses comes back with its games", async 
   assert.deepEqual(third.told, ["signedIn"]);
 });
 
+test("a session that is set aside isn't replaced by a guest, and can be forgotten", async () => {
+  const store = brittle();
+  answers["/api/auth/login"] = () => ({ ...pair("ann"), player: { id: "ann", username: "ann", guest: false } });
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  await assert.rejects(solis.sync());
+  await assert.rejects(started(store).solis.restoreOr(() => solis.guest()), { code: "signed_out" });
+  await solis.signOut();
+  await solis.guest();
+  assert.equal(await solis.player(), "guest");
+});
+
 test("a refused session is asked for once a minute at most", async () => {
   const { solis } = started(brittle());
   await solis.login("ann", "password");
@@ -260,7 +274,7 @@ test("a node of version 1.1 doesn't replace a guest", async () => {
   assert.equal(await solis.player(), "guest");
 });
 
-test("a suspended guest keeps all, and is told", async () => {
+test("a suspended guest keeps all, and the error says so", async () => {
   const store = brittle();
   answers["/api/auth/guest"] = () => ofGuest("guest");
   const { solis } = started(store);
@@ -325,6 +339,28 @@ test("a join whose player logs in again is finished", async () => {
   await solis.login("ann", "password");
   await solis.sync();
   assert.equal(times("/api/me/join"), 1);
+});
+
+test("a join whose guest is suspended, or unknown for a while, is not given up", async () => {
+  const store = brittle();
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  answers["/api/me"] = { username: "guest_1" };
+  answers["/api/me/join"] = { status: 409, code: "not_a_guest" };
+  const { solis } = started(store);
+  await solis.guest();
+  answers["/api/auth/guest"] = { status: 403, code: "suspended" };
+  await assert.rejects(solis.join("ann", "password"), { code: "suspended" });
+  answers["/api/auth/guest"] = UNKNOWN;
+  clock += DAY;
+  await solis.sync();
+  answers["/api/auth/guest"] = () => ofGuest("guest");
+  answers["/api/me/join"] = () => (times("/api/me/join") > 3 ? { merged: EMPTY } : { status: 409, code: "not_a_guest" });
+  clock += DAY;
+  await solis.sync();
+  assert.equal(times("/api/me/join"), 4);
+  clock += DAY;
+  await solis.sync();
+  assert.equal(times("/api/me/join"), 4);
 });
 
 test("full storage stops the uploads at the first, for a day", async () => {
