@@ -1,12 +1,16 @@
 """The example page of the npm package, which keeps its state in IndexedDB."""
 
+import json
+import shutil
+
 import pytest
 
 from tests.harness.constants import PASSWORD, PATIENCE, ROOT
+from tests.pages.visitor import FLAGS
 
 PACKAGE = ROOT / "clients" / "javascript"
 FOLDER = "/package/"
-REFUSING = "indexedDB.open = () => { throw new Error('refused'); };"
+BLOCKING = {"profile": {"default_content_setting_values": {"cookies": 2}}}  # no site may keep data
 
 
 @pytest.fixture
@@ -54,9 +58,16 @@ def test_example_page_makes_the_guest_a_player(example):
     shown(example(), "who", "ann")
 
 
-def test_example_page_plays_when_the_browser_refuses_storage(example, visitor):
-    visitor.context.add_init_script(REFUSING)
-    page = example()
+def test_example_page_plays_when_the_browser_keeps_no_data_of_sites(chromium, site, tmp_path):
+    """Chromium then refuses localStorage, IndexedDB and locks, each in its own way."""
+    (tmp_path / "Default").mkdir()
+    (tmp_path / "Default" / "Preferences").write_text(json.dumps(BLOCKING))
+    options = {"executable_path": shutil.which("chromium"), "args": [*FLAGS], "base_url": site}
+    context = chromium.browser_type.launch_persistent_context(tmp_path, **options)
+    context.route(f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2]))
+    page = context.pages[0]
+    page.goto(f"{FOLDER}examples/index.html")
     page.click("#play")
     shown(page, "won", "of 1")
     shown(page, "unsent", "0")
+    context.close()

@@ -94,6 +94,7 @@ export function indexedDbStore(name) {
         throw thrown ? thrown.error : error;
       });
     },
-    exclusively: async (work, run) => (await import("./locks.js")).exclusively(`${name}.${work}`, run),
+    exclusively: async (work, run) => instead ? (await instead).exclusively(work, run) // locks are refused, too
+      : (await import("./locks.js")).exclusively(`${name}.${work}`, run),
   };
 }
