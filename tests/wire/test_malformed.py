@@ -2,6 +2,8 @@
 
 import pytest
 from twisted.internet import defer
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
+from twisted.logger import formatEvent, globalLogPublisher
 
 from tests.wire.bench import Bench
 from tests.wire.cases import HEALTH, LAST, MALFORMED, UNUSUAL
@@ -52,3 +54,31 @@ async def test_real_connection_answers_unusual_but_valid_requests(talk):
     """The whole service reads headers that the bench ignores."""
     for data in UNUSUAL:
         assert [answer.status for answer in await talk(data + LAST)] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("peer", "name"),
+    [
+        (IPv4Address("TCP", "192.0.2.7", 1), "192.0.2.7"),
+        (IPv6Address("TCP", "::ffff:192.0.2.7", 1), "192.0.2.7"),
+        (UNIXAddress(None), "unix"),
+    ],
+)
+@pytest.mark.parametrize("data", [b"nonsense\r\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n", b"x" * 20_000])
+def test_refused_connection_is_logged_with_the_id_of_its_answer(data, peer, name):
+    """Before the line of a request, the client has the same name as in lines of requests."""
+    lines = []
+
+    def observe(event):
+        if "refused" in event["log_format"]:
+            lines.append(event)
+
+    globalLogPublisher.addObserver(observe)
+    try:
+        _, transport = Bench().connect(data, peer=peer)
+    finally:
+        globalLogPublisher.removeObserver(observe)
+    (answer,) = parse(transport.value())
+    (line,) = lines
+    assert formatEvent(line).startswith(f"{name} refused: {answer.status} {answer.error} ")
+    assert line["request_id"] == answer.headers["x-request-id"] != ""

@@ -68,8 +68,8 @@ class AccessLog:
             request_id=request_id,
         )
 
-    def refused(self, refusal: Refusal, *, client: object, request_id: str) -> None:
-        """Count and log a refused connection; `request_id` is empty if no request had arrived."""
+    def refused(self, refusal: Refusal, *, client: str, request_id: str) -> None:
+        """Count and log a refused connection."""
         self._metrics.requests.labels("", "", refusal.status).inc()
         if not self._lines:
             return

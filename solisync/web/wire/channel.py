@@ -5,7 +5,6 @@ absolute deadlines. For this it overrides private methods of Twisted, listed in 
 """
 
 from collections.abc import Callable
-from uuid import uuid4
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IAddress, IHalfCloseableProtocol
@@ -269,14 +268,11 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         self.persistent = False
         self.release_body()
         reply = refusal.reply()
-        client: object = self._peer
-        request_id, more = "", list[tuple[str, str]]()
-        if self.requests:
-            request = self.requests[-1]
-            request.body.drop(Unavailable())
-            client, request_id, more = request.caller.name, request.request_id, request.cors_headers()
-        self._access_log.refused(refusal, client=client, request_id=request_id)
-        head = encode_head(reply, request_id or uuid4().hex, more)
+        # Before the line of a request, one without headers has the name of the peer, and an id.
+        request: Request = self.requests[-1] if self.requests else self.requestFactory(self)  # type: ignore[assignment]
+        request.body.drop(Unavailable())
+        self._access_log.refused(refusal, client=request.caller.name, request_id=request.request_id)
+        head = encode_head(reply, request.request_id, request.cors_headers())
         head_only = getattr(self, "_command", b"") == b"HEAD"
         self.transport.write(head if head_only else head + reply.body)
         self.setTimeout(LINGER_SECONDS)
