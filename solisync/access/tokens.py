@@ -27,6 +27,7 @@ from ..rules.shapes import is_id
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
 TOKEN_MAX = 1_024  # in characters; tokens of this service have about 250
+EXPIRY_MAX = 253_402_300_799  # the last second of the year 9999, as far as times reach
 
 _ALGORITHM = "HS256"
 _HMAC = HMACAlgorithm(sha256)
@@ -124,7 +125,7 @@ class Tokens:
         if len(token) > TOKEN_MAX or not _SPELLING.fullmatch(token):
             raise Unauthorized
         claims = self._signed(token)
-        if type(claims.get("exp")) is not int or claims.get("kind") != kind:
+        if type(claims.get("exp")) is not int or claims["exp"] > EXPIRY_MAX or claims.get("kind") != kind:
             raise Unauthorized
         return claims
 

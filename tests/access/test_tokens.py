@@ -1,6 +1,7 @@
 """Access and refresh tokens (docs/security.md "Tokens and sessions")."""
 
 import base64
+import contextlib
 import hmac
 import json
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from solisync.access.tokens import TOKEN_MAX, Tokens, refresh_expiry
+from solisync.access.tokens import EXPIRY_MAX, TOKEN_MAX, Tokens, refresh_expiry
 from solisync.errors import Unauthorized
 from solisync.rules.sessions import RefreshRecord
 from tests.harness.constants import PREVIOUS_SECRET
@@ -136,6 +137,8 @@ GOOD = {"sub": USER, "exp": EXP, "kind": "access"}
         pytest.param(signed(GOOD | {"exp": str(EXP)}), id="exp as text"),
         pytest.param(signed(GOOD | {"exp": True}), id="exp as boolean"),
         pytest.param(signed(GOOD | {"exp": int(NOW.timestamp())}), id="expired"),
+        pytest.param(signed(GOOD | {"exp": EXPIRY_MAX + 1}), id="after the year 9999"),
+        pytest.param(signed(GOOD | {"exp": 2**63}), id="exp is no bigint"),
         pytest.param(signed(GOOD | {"sub": "ann"}), id="sub is no UUID"),
         pytest.param(signed(GOOD | {"kind": "Access"}), id="kind in another case"),
         pytest.param(signed(GOOD | {"kind": ["access"]}), id="kind is a list"),
@@ -144,6 +147,15 @@ GOOD = {"sub": USER, "exp": EXP, "kind": "access"}
 def test_invalid_access_tokens_get_the_same_error(token):
     with pytest.raises(Unauthorized):
         tokens.read_access(token, NOW)
+
+
+@pytest.mark.parametrize(("expiry", "valid"), [(EXPIRY_MAX, True), (EXPIRY_MAX + 1, False), (2**63, False)])
+def test_token_is_valid_until_the_year_9999_at_most(expiry, valid):
+    """Another program with the secret may sign tokens of any expiry."""
+    for kind, read in (("access", tokens.read_access), ("refresh", tokens.read_refresh)):
+        token = signed({"sub": USER, "exp": expiry, "kind": kind, "jti": JTI})
+        with contextlib.nullcontext() if valid else pytest.raises(Unauthorized):
+            assert read(token, NOW).user_id == USER
 
 
 @pytest.mark.parametrize("jti", [None, "", "x", 5, ["a"]])

@@ -6,13 +6,14 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import bcrypt
+import jwt
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from solisync.storage.sessions import ROTATE
 from tests.harness.concurrency import until
-from tests.harness.constants import PASSWORD
+from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.plans import plan
 from tests.harness.postgres import connect, lock_waiters, truncate
 from tests.harness.service import refused, start
@@ -221,6 +222,19 @@ async def test_tokens_expire_in_their_time(reactor, shared_dsn):
         assert await refused(client.refresh()) == (401, "unauthorized")
     finally:
         await running.service.stopService()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/sessions"), ("GET", "/api/me"), ("PUT", "/api/me/guest-key")]
+)
+async def test_access_token_beyond_the_year_9999_is_refused(server, method, path):
+    """A signed expiry that is no bigint causes no error of the database."""
+    client = await server.player("ann")
+    claims = {"sub": (await client.me()).id, "exp": 2**63, "kind": "access"}
+    token = jwt.encode(claims, SECRET, "HS256")
+    body = {"guest_key": "k" * 22} if method == "PUT" else None
+    answer = await server.ask(method, path, body=body, bearer=token)
+    assert (answer.status, answer.headers["error-code"]) == (401, "unauthorized")
 
 
 async def test_login_takes_as_long_for_an_unknown_player(reactor, shared_dsn):
