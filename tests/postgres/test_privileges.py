@@ -75,11 +75,12 @@ async def test_documented_role_makes_a_backup_and_serves_the_restored_database(
 
 
 async def test_doctor_approves_the_documented_role(administrate, least):
-    """The only finding is that another role has to apply migrations, and that there is no backup yet."""
+    """It finds only that another role has to apply migrations, and that nothing has made a backup or run a job yet."""
     environ = {"DATABASE_URL": least, "JWT_SECRET": SECRET, "SOLISYNC_STREAMS": "10"}
     records = (await administrate("doctor", "--json", **environ)).records
     found = {record["subject"]: record["text"] for record in records if record["level"] != "ok"}
     assert found == {
         "rights": "this role may not create tables",
         "backup": "solisync backup has made none yet",
+        "jobs": "housekeeping has not run yet",
     }

@@ -1,9 +1,14 @@
 // @ts-check
 /** Requests to the API, with or without the player's token. Only those with a token load session.js. */
 
-import { send, username } from "./http.js";
+import { ASIDE, local, send, username } from "./http.js";
+
+const AGAIN_MS = 60_000;
 
 const session = () => import("./session.js");
+
+const aside = Number(local?.getItem(ASIDE));
+if (aside && Math.abs(Date.now() - aside) > AGAIN_MS) session().then(({ again }) => again());
 
 /** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = async (method, path, content) => (await session()).ask(method, path, content);

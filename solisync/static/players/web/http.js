@@ -3,7 +3,6 @@
 
 const KEY = "solisync";
 const PROBE = `${KEY}.probe`;
-const AGAIN_MS = 60_000;
 
 /** An error of a request: the server's answer, or none at all (status 0). It has the fields of SolisyncError that pages need. */
 export class Refusal extends Error {
@@ -75,5 +74,3 @@ export async function send(path, more) {
 
 /** The storage key for the time of the last attempt to use a session again that the service has refused. */
 export const ASIDE = `${KEY}.aside`;
-const aside = Number(local?.getItem(ASIDE));
-if (aside && Math.abs(Date.now() - aside) > AGAIN_MS) import("./session.js").then(({ again }) => again());
