@@ -38,7 +38,9 @@ export class Kept {
     this.store = store;
   }
 
-  read = async () => (this.#last = stateOf(await stored(() => this.store.read())));
+  async read() {
+    return (this.#last = stateOf(await stored(() => this.store.read())));
+  }
 
   /** The state to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<State>} */
   async shown() {
@@ -49,7 +51,7 @@ export class Kept {
   }
 
   /** @template T @param {(state: State) => T} alter @returns {Promise<T>} */
-  change = async (alter) => {
+  async change(alter) {
     const before = [...this.#unsaved];
     let state = this.#last;
     const result = await stored(() => this.store.change((value) => {
@@ -62,7 +64,7 @@ export class Kept {
     this.#last = state;
     for (const earlier of before) this.#unsaved.delete(earlier);
     return result;
-  };
+  }
 
   /** Store a change that may be made twice, now or with a later change. @param {(state: State) => void} alter */
   note(alter) {
@@ -76,12 +78,12 @@ export class Kept {
   }
 
   /** Run work alone; errors of the work itself stay as they are. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
-  exclusively = async (name, work) => {
+  async exclusively(name, work) {
     const run = await stored(() => this.store.exclusively(name, async () => {
       const [result] = await Promise.allSettled([work()]);
       return result;
     }));
     if (run.status === "rejected") throw run.reason;
     return run.value;
-  };
+  }
 }
