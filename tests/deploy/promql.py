@@ -10,8 +10,12 @@ from tests.harness.constants import ROOT
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "solisync.json"
 RULES = ROOT / "deploy" / "prometheus" / "solisync.rules.yml"
-# Without values here: the service has no embedded database, and no backup was made.
-NOT_EVERYWHERE = {"solisync_disk_free_bytes", "solisync_last_backup_timestamp_seconds"}
+# Without values here: the service has no embedded database, no backup was made, and no round of housekeeping has run.
+NOT_EVERYWHERE = {
+    "solisync_disk_free_bytes",
+    "solisync_last_backup_timestamp_seconds",
+    "solisync_housekeeping_last_run_timestamp_seconds",
+}
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SELECTOR = re.compile(rf'(\w+)\{{((?:[^"}}]|{_STRING})*)\}}')
