@@ -83,6 +83,25 @@ BEGIN
 END
 $$;
 
+-- As before, but while a large account is being deleted.
+CREATE OR REPLACE FUNCTION count_replay() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    player uuid   := CASE TG_OP WHEN 'INSERT' THEN NEW.user_id ELSE OLD.user_id END;
+    charge bigint := CASE TG_OP WHEN 'INSERT' THEN replay_charge(NEW.size) ELSE -replay_charge(OLD.size) END;
+    change int    := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+    IF current_setting('solisync.erasing', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
+    -- The first count holds this lock: then this change is in what was counted, or is added to it.
+    PERFORM FROM users WHERE id = player FOR NO KEY UPDATE;
+    UPDATE replay_usage SET used_bytes = used_bytes + charge,
+        replays = coalesce(replays + change, (SELECT count(*) FROM replays WHERE user_id = player))
+    WHERE user_id = player;
+    RETURN NULL;
+END
+$$;
+
 -- Does the next part of what is left for later: deletes, hides or shows up to `most` replays, or ranks up to `most`
 -- boards. Returns whether anything is left. Of an account that is being deleted, as many replays stay as one statement
 -- may delete together with the account.
