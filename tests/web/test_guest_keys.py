@@ -153,7 +153,7 @@ async def test_claim_and_sign_in_with_the_key_exclude_each_other(nodes, no_deadl
 
 
 async def test_guest_sets_a_key_once_it_has_none(server):
-    """Its sessions go on: it is a device of version 1.1.0 that has been upgraded."""
+    """Its sessions stay: a device of version 1.1.0 was upgraded."""
     guest = (await server.ask("POST", "/api/auth/guest")).json
     second = await change(server, guest, KEY)
     assert (second.status, second.json) == (200, {"ok": True})
@@ -185,7 +185,7 @@ async def test_new_key_needs_the_former_one(server, former):
 
 
 async def test_key_of_another_guest_is_refused(server):
-    """Also one that was another's."""
+    """The key may be another guest's now, or may have been before."""
     guest, other = (await sign_in(server)).json, (await sign_in(server, OTHER)).json
     assert code(await change(server, guest, OTHER, KEY)) == (409, "guest_gone")
     await server.ask("DELETE", "/api/account", bearer=other["access_token"])

@@ -216,7 +216,7 @@ async def test_claim_ends_all_other_sessions(server):
 
 
 async def test_claim_needs_a_live_session(server):
-    """An access token outlives its session, and names none afterwards."""
+    """The access token is valid for longer than its session, but names no session afterwards."""
     guest = await begin(server)
     await server.ask("POST", "/api/auth/logout", body={"refresh_token": guest.refresh})
     answer = await guest.claim()
@@ -444,7 +444,7 @@ async def test_simultaneous_joins_of_one_player_count_a_guest_once(server):
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "access", "spent", "expired"])
 async def test_join_needs_a_live_refresh_token(server, token):
-    """Another token spends nothing. The reply is no 401, which is about the player's own token."""
+    """Another token spends nothing. The reply is a 409, because a 401 is about the player's own token."""
     client, guest = await server.player("ann"), await begin(server)
     fresh = guest.refresh
     if token == "access":
@@ -475,7 +475,7 @@ async def test_join_adds_the_replays_to_those_of_the_player(server):
 
 
 async def test_join_keeps_the_notes_and_marks_of_replays(server):
-    """What operators have written about a replay, and that they have seen it, belongs to its new player."""
+    """Operators' notes on a replay, and their marks, belong to its new player."""
     ann, guest = await server.player("ann"), await begin(server)
     replay_id = (await guest.upload()).json["id"]
     server.sql(
@@ -547,14 +547,14 @@ async def test_too_large_join_changes_nothing(server):
 
 
 async def test_joins_are_limited(server):
-    """Ten in a minute: each may read and merge two megabytes, also when it is refused."""
+    """A player has ten in a minute. Even a refused join may read and merge two megabytes."""
     ann = await server.player("ann")
     statuses = [(await join(server, ann, "x")).status for _ in range(11)]
     assert statuses == [409] * 10 + [429]
 
 
 async def test_refused_joins_use_up_the_budget_of_large_bodies(server):
-    """Both stored documents are paid for before they are decoded; ten large pushes alone would be admitted."""
+    """A join pays for both stored documents before they are decoded. Ten large pushes alone would be admitted."""
     ann, guest = await server.player("ann"), await begin(server)
     large = progress_of(zz_a="x" * 1_000_000)
     token = ann.tokens.access_token

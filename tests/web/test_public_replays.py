@@ -208,7 +208,7 @@ async def test_each_page_of_recent_replays_leads_to_the_next(server, only_verifi
 
 
 @pytest.mark.parametrize("only_verified", [False, True])
-async def test_list_leaves_out_a_suspended_player_whose_replays_are_still_in_the_table(server, only_verified):
+async def test_list_leaves_out_a_suspended_player_before_the_batches(server, only_verified):
     """The replays of a large account leave it in batches, some minutes after the suspension."""
     client = await server.player("cyd")
     (ann, *_), (bob, *_) = new_players(server.dsn, 2)

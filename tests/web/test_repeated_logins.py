@@ -40,7 +40,7 @@ async def test_repeated_request_gets_the_same_session(server, path):
 
 @pytest.mark.parametrize("path", [REGISTER, LOGIN])
 async def test_simultaneous_equal_requests_get_one_session(nodes, no_deadlocks, path):
-    """They wait for each other, on two nodes."""
+    """Requests on two nodes wait for each other."""
     if path == LOGIN:
         await nodes[0].player("ann")
     before = sessions(nodes[0])
@@ -68,7 +68,7 @@ async def test_other_registration_finds_the_name_taken(server, change):
 
 
 async def test_key_needs_the_right_password(server):
-    """The key alone signs in nobody, and a wrong password is an ordinary failure."""
+    """The key alone signs in no player, and a wrong password is an ordinary failure."""
     await server.player("ann")
     await send(server, LOGIN)
     assert code(await send(server, LOGIN, password="not it at all")) == (401, "invalid_credentials")
@@ -136,7 +136,7 @@ async def test_page_repeats_a_login_whose_answer_was_lost(server, register):
 
 
 async def test_refresh_with_a_key_names_the_player(server):
-    """Also its repeat, and the refresh of a page. Without a key the answer is that of 1.1.0."""
+    """A repeat and the refresh of a page do so, too. Without a key the answer is that of 1.1.0."""
     pair = (await send(server, REGISTER)).json
     body = {"refresh_token": pair["refresh_token"], "retry_key": KEY}
     answers = [await server.ask("POST", "/api/auth/refresh", body=body) for _ in range(2)]
