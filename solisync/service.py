@@ -33,7 +33,7 @@ from twisted.logger import Logger
 from .access import passwords
 from .access.large_bodies import LargeBodies
 from .access.passwords import Passwords
-from .access.rate_limit import LIMITS, RateLimiter, StreamRateLimit
+from .access.rate_limit import LIMITS, LOCAL_LIMITS, RateLimiter
 from .access.tokens import Tokens
 from .checking.queue_worker import Checking
 from .checking.timelines import Timelines
@@ -127,7 +127,7 @@ def make_service(
     `when_open` is called when the database is open. Tests pass their own clock, ids, cost of bcrypt and times.
     """
     migrations = load_migrations()
-    limits = [limit.name for limit in (*LIMITS, LargeBodies, OneAtATime, StreamRateLimit, Timelines)]
+    limits = [limit.name for limit in (*LIMITS, *LOCAL_LIMITS, LargeBodies, OneAtATime, Timelines)]
     metrics = Metrics(
         limits=limits, merge_bases=[basis.value for basis in Basis], conflict_fields=CONFLICT_FIELDS, jobs=NAMES
     )
@@ -136,9 +136,6 @@ def make_service(
     errors = LiveErrors(reactor=reactor, metrics=metrics)
     shared_pooler = settings.bus_database_url is None and not settings.prepared_statements
     bus = Bus(reactor=reactor, metrics=metrics, errors=errors, shared_pooler=shared_pooler, times=times)
-
-    def on_refusal(name: str) -> None:
-        metrics.refusals.labels(name).inc()
 
     parts = Parts(
         settings=settings,
@@ -161,8 +158,8 @@ def make_service(
         ),
         passwords=_make_passwords(settings, reactor, metrics, bcrypt_cost),
         tokens=Tokens(settings.jwt_secret, previous=settings.jwt_secret_previous, new_id=new_id),
-        limiter=RateLimiter(database=database, reactor=reactor, on_refusal=on_refusal),
-        large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
+        limiter=RateLimiter(database=database, reactor=reactor, on_refusal=metrics.refused),
+        large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=partial(metrics.refused, LargeBodies.name)),
         board=CoalescingCache(lambda: load_board(database), reactor=reactor),
         recent=CoalescingCache(lambda verified: database.run(recent_replays.recent, verified), reactor=reactor),
         schema_number=migrations[-1].number,
@@ -179,8 +176,9 @@ def make_service(
         parts=parts,
         embedded=_make_embedded(settings, reactor),
         migrations=migrations,
-        housekeeping=parts.make(
-            Housekeeping,
+        housekeeping=Housekeeping(
+            database=database,
+            reactor=reactor,
             publish=bus.publish,
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
@@ -188,8 +186,15 @@ def make_service(
             limits=settings.limits,
             show=metrics.housekeeping,
         ),
-        checking=parts.make(Checking, count=settings.checkers, changed=parts.recent.invalidate),
-        sampler=parts.make(Sampler, sample=partial(_sample, parts)),
+        checking=Checking(
+            database=database,
+            reactor=reactor,
+            metrics=metrics,
+            bus=bus,
+            count=settings.checkers,
+            changed=parts.recent.invalidate,
+        ),
+        sampler=Sampler(metrics=metrics, reactor=reactor, sample=partial(_sample, parts)),
         site=make_site(parts),
         admin_site=admin_site,
         uid=uid,

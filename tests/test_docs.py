@@ -12,7 +12,7 @@ from solisync import __version__
 from solisync.access import passwords, rate_limit
 from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
 from solisync.access.large_bodies import BURST_BYTES, BYTES_PER_SECOND, LARGE_BYTES
-from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, GUEST, OPT_IN, STREAM_SECONDS, STREAMS
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, GUEST, OPT_IN, STREAMS
 from solisync.access.tokens import TOKEN_MAX
 from solisync.checking import checker, confinement, timeline_maker, timelines
 from solisync.commands.main import command_parser
@@ -163,7 +163,7 @@ def test_bounds_on_the_security_page_are_those_of_the_code():
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",
         "opting in and out": f"{OPT_IN.most} in {OPT_IN.seconds} s for each player,",
-        "streams of live events": f"{PER_PLAYER} of one player and {STREAMS} openings in {STREAM_SECONDS:g} s",
+        "streams of live events": f"{PER_PLAYER} of one player and {STREAMS.most} openings in {STREAMS.seconds} s",
         "one player's writes": f"one at a time in each process, {handler_limits.WAITING} waiting, then 429",
         "checking a replay": f"{checker.CPU_SECONDS} s of processor time and {confinement.MEMORY_BYTES // MIB} MiB,",
         "making a timeline": f"{timeline_maker.CPU_SECONDS} s of processor time and"

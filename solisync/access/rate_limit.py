@@ -2,7 +2,7 @@
 
 The algorithm is a sliding log: a request is admitted if fewer than `most` were admitted in the `seconds` before it.
 After a refusal, no request can be admitted until the oldest one leaves the window. Each process remembers that time, so
-that a flood of refused requests costs no statements. Streams are counted in the memory of each process.
+that a flood of refused requests costs no statements. LocalRateLimit counts in the memory of each process.
 """
 
 from collections import deque
@@ -17,7 +17,6 @@ from ..postgres.database import Database
 from ..storage import rate_limits
 from ..storage.rate_limits import Hit
 
-STREAMS, STREAM_SECONDS = 60, 60.0  # the openings of a player, in a number of seconds
 REMEMBERED = 10_000  # the number of refused clients in memory; forgetting one costs a statement
 
 
@@ -49,8 +48,11 @@ JOIN = Limit("join", most=10, seconds=60)
 ADMIN = Limit("admin", most=600, seconds=60)  # an admin's reads, and signing out
 ADMIN_ACTS = Limit("admin_acts", most=120, seconds=600)
 ADMIN_GRAVE = Limit("admin_grave", most=10, seconds=600)  # acts that can't be undone, or that give access to an account
+STREAMS = Limit("streams", most=60, seconds=60)  # a player's openings, in each process
+WRONG_CODES = Limit("admin_codes", most=10, seconds=60)  # an address's sign-ins to the console, in each process
 LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN, JOIN)
 LIMITS = (AUTH, GUEST, ANALYTICS, *LIMITS_OF_PLAYERS, ADMIN, ADMIN_ACTS, ADMIN_GRAVE)
+LOCAL_LIMITS = (STREAMS, WRONG_CODES)
 
 
 def buckets_of(player: str) -> list[str]:
@@ -101,33 +103,33 @@ class RateLimiter:
         raise TooMany(ceil(wait))
 
 
-class StreamRateLimit:
-    """Counts the streams that each player opens, and allows STREAMS in any STREAM_SECONDS."""
+class LocalRateLimit:
+    """Counts requests in the memory of this process; above the limit, it calls `on_refusal` and raises TooMany."""
 
-    name = "streams"
-
-    def __init__(self, *, reactor: ReactorBase, on_refusal: Callable[[], None]) -> None:
+    def __init__(self, limit: Limit, *, reactor: ReactorBase, on_refusal: Callable[[str], None]) -> None:
+        self._limit = limit
         self._reactor = reactor
         self._on_refusal = on_refusal
-        self._times: dict[str, deque[float]] = {}  # by player, in the order of their latest openings
+        self._times: dict[str, deque[float]] = {}  # by client, in the order of their latest requests
 
-    def count(self, player: str) -> None:
-        """Count an opening, or raise TooMany without counting it."""
+    def count(self, client: str) -> None:
+        """Count a request of `client`, or raise TooMany without counting it."""
         now = self._reactor.seconds()
-        self._forget_before(now - STREAM_SECONDS)
-        times = self._times.pop(player, None) or deque()
-        self._times[player] = times
-        while times and times[0] <= now - STREAM_SECONDS:
+        begin = now - self._limit.seconds
+        self._forget_before(begin)
+        times = self._times.pop(client, None) or deque()
+        self._times[client] = times
+        while times and times[0] <= begin:
             times.popleft()
-        if len(times) >= STREAMS:
-            self._on_refusal()
-            raise TooMany(ceil(times[0] + STREAM_SECONDS - now))
+        if len(times) >= self._limit.most:
+            self._on_refusal(self._limit.name)
+            raise TooMany(ceil(times[0] - begin))
         times.append(now)
 
     def _forget_before(self, time: float) -> None:
-        """Forget players who have opened no stream since then, a few at a time."""
+        """Forget clients without a request since then, a few at a time."""
         for _ in range(2):
-            player = next(iter(self._times), None)
-            if player is None or (self._times[player] and self._times[player][-1] > time):
+            client = next(iter(self._times), None)
+            if client is None or (self._times[client] and self._times[client][-1] > time):
                 return
-            del self._times[player]
+            del self._times[client]

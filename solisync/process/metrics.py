@@ -86,7 +86,7 @@ class Metrics:
         self.server_connections = gauge("database_server_connections", "Connections in the pool, by server.", "server")
         self.waiting = gauge("database_waiting", "Requests that wait for a connection.")
         self.connections_lost = counter("database_connections_lost", "Connections that were lost and replaced.")
-        self.refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
+        self._refusals = counter("rate_limit_refusals", "Requests refused by a rate limit.", "limit")
         self.logins = counter("logins", "Logins attempted, and passwords recovered or reset.", "outcome")
         self.suspended = gauge("suspended_players", "Suspended players.", mode=MAX)
         self.guests = gauge("guests", "Guests (accounts without a password).", mode=MAX)
@@ -130,7 +130,7 @@ class Metrics:
         build = gauge("build_info", "The running versions; always 1.", "version", "python", "twisted", mode=MAX)
         build.labels(__version__, platform.python_version(), twisted_version).set(1)
         for limit in limits:
-            self.refusals.labels(limit)
+            self._refusals.labels(limit)
         for field in conflict_fields:
             self.conflicts.labels(field)
         for job in jobs:
@@ -167,6 +167,10 @@ class Metrics:
         requests.inc()
         if seconds is not None:
             request_seconds.observe(seconds)
+
+    def refused(self, limit: str) -> None:
+        """Count a request that this limit refused."""
+        self._refusals.labels(limit).inc()
 
     def _label(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         return self.requests.labels(method, route, status), self.request_seconds.labels(method, route)

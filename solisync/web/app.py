@@ -72,7 +72,7 @@ class App(KleinResource):
         self._observer = observer
         self._handler_seconds = handler_seconds
         self._large_bodies = large_bodies
-        self._writes = OneAtATime(reactor=reactor, on_refusal=lambda: metrics.refusals.labels(OneAtATime.name).inc())
+        self._writes = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, OneAtATime.name))
         self._time_limit = TimeLimit(reactor=reactor)
         self._dispatcher = Dispatcher(routes)
         klein = Klein()

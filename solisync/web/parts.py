@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from inspect import signature
-from typing import TypeVar
 
 from twisted.internet.base import ReactorBase
 
@@ -23,12 +21,10 @@ from ..settings.settings import ServingSettings
 from .shared_cache import CoalescingCache
 from .wire.reply import Reply
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """The parts. Each field has the name of the parameters that take the part, see `make`.
+    """The parts.
 
     `board` is the encoded leaderboard, `recent` the list of recent replays, and `schema_number` the newest migration's
     number.
@@ -52,8 +48,3 @@ class Parts:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
     handler_seconds: float
-
-    def make(self, kind: Callable[..., T], **given: object) -> T:
-        """Call `kind` with the arguments in `given`, and with the parts that its other parameters name."""
-        parts = {name: getattr(self, name) for name in signature(kind).parameters if hasattr(self, name)}
-        return kind(**{**parts, **given})

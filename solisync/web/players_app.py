@@ -154,8 +154,9 @@ def make_site(parts: Parts) -> Site:
     settings = parts.settings
     pages = None
     if settings.pages:
-        pages = parts.make(
-            Pages,
+        pages = Pages(
+            database=parts.database,
+            now=parts.now,
             site_name=settings.site_name,
             site_links=settings.site_links,
             public_avatars=settings.public_avatars,
@@ -166,16 +167,19 @@ def make_site(parts: Parts) -> Site:
         limiter=parts.limiter,
         large_bodies=parts.large_bodies,
         tokens=parts.tokens,
-        restrictions=parts.make(Restrictions, on_change=parts.metrics.suspended.set),
+        restrictions=Restrictions(
+            database=parts.database, reactor=parts.reactor, on_change=parts.metrics.suspended.set
+        ),
         metrics=parts.metrics,
         observer=parts.history.observe,
         now=parts.now,
         handler_seconds=parts.handler_seconds,
         present_error=as_json if pages is None else as_page(pages),
     )
-    return parts.make(
-        Site,
-        resource=app,
+    return Site(
+        app,
+        parts.reactor,
+        metrics=parts.metrics,
         admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,

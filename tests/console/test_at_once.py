@@ -129,7 +129,7 @@ async def test_act_completes_when_its_admin_is_removed(target, server, administr
     assert server.sql("SELECT count(*) FROM profile_locks") == [(1,)]
 
 
-async def test_sign_in_fails_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks, soon):
+async def test_sign_in_fails_while_the_admin_is_removed(console, server, administrate, reactor, no_deadlocks):
     """No session is left, and there is no deadlock."""
     await administrate("admins", "add", "ann")
     code = (await administrate("admins", "code", "ann", "--json")).json["code"]

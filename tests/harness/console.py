@@ -14,7 +14,7 @@ from solisync.web.console.replays import ReplayViews
 from solisync.web.console.service import Inspections, Overviews
 from solisync.web.console.signing_in import SigningIn
 from tests.harness.error_codes import WITHOUT_ROUTE
-from tests.harness.http_requests import Answer, http_client
+from tests.harness.http_requests import Answer, http_client, new_address
 
 _numbers = itertools.count(1)
 SITE = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
@@ -39,6 +39,7 @@ class Console:
         self.port = port
         self.host = host
         self.cookie = None
+        self.address = new_address()
         self._administrate = administrate
 
     async def sign_in(self, name="ann"):
@@ -56,7 +57,12 @@ class Console:
     async def ask(self, method, path, body=None, headers=SITE, *, cookie=None, host=None):
         """Send a request, with the session's cookie unless another is given."""
         cookie = self.cookie if cookie is None else cookie
-        sent = {"Host": host or f"{self.host}:{self.port}", **headers, **({"Cookie": cookie} if cookie else {})}
+        sent = {
+            "Host": host or f"{self.host}:{self.port}",
+            "X-Forwarded-For": self.address,
+            **headers,
+            **({"Cookie": cookie} if cookie else {}),
+        }
         url = f"http://127.0.0.1:{self.port}/api/admin{path}"
         data = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
         response = await http_client(keep=False).request(method, url, headers=sent, data=data)

@@ -32,7 +32,8 @@ def table():
     )
     mocks = dict.fromkeys((field.name for field in fields(Parts)), Mock())
     parts = Parts(**mocks | {"settings": settings, "now": lambda: datetime.now(UTC)})
-    return player_routes(parts, parts.make(Pages, site_name="", site_links=(), public_avatars=False))
+    pages = Pages(database=parts.database, now=parts.now, site_name="", site_links=(), public_avatars=False)
+    return player_routes(parts, pages)
 
 
 @functools.cache

@@ -12,8 +12,8 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 
 from ...access.large_bodies import LargeBodies
-from ...access.rate_limit import RateLimiter
-from ...errors import Forbidden, Refused, TooMany, Unauthorized
+from ...access.rate_limit import WRONG_CODES, LocalRateLimit
+from ...errors import Forbidden, Refused, Unauthorized
 from ...postgres.database import Database
 from ...rules.administration import COOKIE, SESSION_LIFETIME
 from ...rules.browser_sessions import SessionCookie, host_of, is_loopback, is_secure
@@ -34,7 +34,7 @@ from .players import PlayerViews
 from .replays import ReplayViews
 from .route import ExpensiveQueries, get
 from .service import Inspections, Overviews
-from .signing_in import LateAnswers, LiveSecrets, SigningIn
+from .signing_in import LiveSecrets, SigningIn
 
 INTERFACE = Interface(
     "solisync console",
@@ -62,7 +62,6 @@ class AdminsApp(App):
         self._database = database
         self._hosts = hosts
         self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=common["reactor"])
-        self._late_answers = LateAnswers(reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> Refusal | None:
         """Admit a request as for players; raises Forbidden if the host isn't the console's, before any body is read."""
@@ -83,14 +82,6 @@ class AdminsApp(App):
     def _refuse(self, request: Request) -> Any:
         request.answer(error_reply(request, Failure()))
         return NOT_DONE_YET
-
-    def _answer(self, result: Reply | Failure, request: Request) -> None:
-        """Answer as for players, but delay the answer to a client that has sent too many wrong codes."""
-        if isinstance(result, Failure) and result.check(TooMany) and not request.route.protected:
-            reply = self._error(request, result)
-            self._late_answers.hold(request, lambda: request.answer(reply))
-        else:
-            super()._answer(result, request)
 
     def _check_host(self, request: Request) -> None:
         """Raise Forbidden for a foreign host name, whose pages could otherwise read the replies (DNS rebinding)."""
@@ -146,32 +137,41 @@ def console_routes(resources: Sequence[object], settings: ServingSettings) -> tu
 
 def make_console(parts: Parts) -> Site:
     """Build the site of the console, which doesn't listen yet."""
-    make, settings = parts.make, parts.settings
-
-    def on_refusal(name: str) -> None:
-        parts.metrics.refusals.labels(name).inc()
-
+    settings, database, reactor, now = parts.settings, parts.database, parts.reactor, parts.now
+    refused = parts.metrics.refused
     expensive = ExpensiveQueries()
     resources = (
-        make(SigningIn),
-        make(PlayerViews, expensive=expensive),
-        make(ReplayViews),
-        make(Overviews),
-        make(Inspections, expensive=expensive),
-        make(Acts, publish=parts.bus.publish),
+        SigningIn(
+            database=database,
+            reactor=reactor,
+            wrong_codes=LocalRateLimit(WRONG_CODES, reactor=reactor, on_refusal=refused),
+        ),
+        PlayerViews(settings=settings, database=database, reactor=reactor, expensive=expensive),
+        ReplayViews(settings=settings, database=database, timelines=parts.timelines),
+        Overviews(database=database, reactor=reactor, now=now),
+        Inspections(settings=settings, database=database, reactor=reactor, expensive=expensive),
+        Acts(
+            settings=settings,
+            database=database,
+            publish=parts.bus.publish,
+            passwords=parts.passwords,
+            reactor=reactor,
+            now=now,
+        ),
     )
     app = AdminsApp(
         console_routes(resources, settings),
-        database=parts.database,
+        database=database,
         hosts=settings.admin_hosts,
-        reactor=parts.reactor,
-        limiter=make(RateLimiter, on_refusal=on_refusal),
-        large_bodies=LargeBodies(seconds=parts.reactor.seconds, on_refusal=lambda: on_refusal(LargeBodies.name)),
+        reactor=reactor,
+        limiter=parts.limiter,
+        large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=partial(refused, LargeBodies.name)),
         metrics=parts.metrics,
     )
-    return make(
-        Site,
-        resource=app,
+    return Site(
+        app,
+        reactor,
+        metrics=parts.metrics,
         admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         trust_unix=False,

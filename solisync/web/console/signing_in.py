@@ -1,20 +1,17 @@
 """Signing in to the console (docs/console.md "Signing in").
 
-`SigningIn` has the routes of admins' own sessions. `LiveSecrets` knows which codes and sessions are live, and
-`LateAnswers` delays the answers to clients that send too many wrong codes.
+`SigningIn` has the routes of admins' own sessions. `LiveSecrets` knows which codes and sessions are live.
 """
 
-from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 
-from ...errors import NotFound, TooMany, Unauthorized
+from ...access.rate_limit import LocalRateLimit
+from ...errors import NotFound, Unauthorized
 from ...postgres.database import Database
 from ...process.audit import audit
 from ...process.shielded import Shared, shielded
@@ -24,27 +21,21 @@ from ...rules.recovery import digest, read_code
 from ...rules.shapes import Ok, canonical_uuid
 from ...storage import admins
 from ..wire.reply import Reply
-from ..wire.request import Request
 from .route import delete, get, post
-
-REFUSED_SECONDS = 1.0  # from a wrong code to its answer
-REFUSED_OF_ADDRESS = 10  # waiting answers per address; behind a proxy or a socket, many clients share one address
-REFUSED_AT_ONCE = 100  # waiting answers of all addresses
 
 
 class SigningIn:
     """The sessions of admins. A right code always begins a session: wrong codes, however many, can't lock an admin out.
 
-    Wrong codes share a query (LiveSecrets), and the answers to too many are delayed (LateAnswers).
+    Wrong codes share a query (LiveSecrets), and only they count against the limit of their address.
     """
 
     tag: ClassVar[str] = "session"
 
-    def __init__(self, *, database: Database, reactor: ReactorBase) -> None:
+    def __init__(self, *, database: Database, reactor: ReactorBase, wrong_codes: LocalRateLimit) -> None:
         self._database = database
-        self._reactor = reactor
         self._codes = LiveSecrets(partial(database.run, admins.live_codes), reactor=reactor)
-        self._refused: Counter[str] = Counter()
+        self._wrong_codes = wrong_codes
 
     @post(
         "/session",
@@ -57,7 +48,6 @@ class SigningIn:
     )
     async def begin(self, body: SignIn, admin_cookie: SessionCookie, address: str, user_agent: str | None) -> Reply:
         """Exchange a code for a session."""
-        began = self._reactor.seconds()
         code = body.name, digest(read_code(body.code, CODE_DIGITS) or "")  # the digest of "" matches no code
         if await self._codes.knows(code):
             self._codes.forget(code)  # so a repeated code costs only one statement per loading
@@ -69,21 +59,9 @@ class SigningIn:
                 audit("admin signed in", reason=session.admin)
                 signed_in = SignedIn(session.admin, session.expires_at)
                 return Reply.of(signed_in).with_headers({"Set-Cookie": admin_cookie.holding(secret)})
-        if self._refused[address] < REFUSED_OF_ADDRESS and self._refused.total() < REFUSED_AT_ONCE:
-            audit("admin sign-in refused")
-            await self._wait(address, until=began + REFUSED_SECONDS)
-            raise Unauthorized("invalid_credentials", "invalid credentials")
-        raise TooMany(1)
-
-    async def _wait(self, address: str, *, until: float) -> None:
-        """Wait, so that the time of an answer doesn't reveal which names exist."""
-        self._refused[address] += 1
-        try:
-            await deferLater(self._reactor, max(until - self._reactor.seconds(), 0))
-        finally:
-            self._refused[address] -= 1
-            if not self._refused[address]:
-                del self._refused[address]
+        self._wrong_codes.count(address)
+        audit("admin sign-in refused")
+        raise Unauthorized("invalid_credentials", "invalid credentials")
 
     @delete("/session", name="sign_out", summary="End the session", protected=False, limit=None, answer=Ok)
     async def end(self, admin_cookie: SessionCookie) -> Reply:
@@ -151,46 +129,3 @@ class LiveSecrets(Generic[T]):
         self._began = self._reactor.seconds()
         self._latest, self._coming = self._coming, None
         self._live = set(await self._load())
-
-
-LATE_SECONDS = 5.0  # the shortest delay
-TICK_SECONDS = 0.1
-PER_TICK = 50
-HELD = 20_000  # waiting answers; the last of them waits 40 s
-
-
-class LateAnswers:
-    """Sends delayed answers in the order of their arrival, at most PER_TICK in TICK_SECONDS.
-
-    While its answer waits, a request costs no more than an idle connection.
-    """
-
-    def __init__(self, *, reactor: ReactorBase, held: int = HELD) -> None:
-        self._reactor = reactor
-        self._held = held
-        self._waiting: dict[Request, tuple[float, Callable[[], None]]] = {}
-        self._tick: IDelayedCall | None = None
-
-    def hold(self, request: Request, answer: Callable[[], None]) -> None:
-        """Call `answer` later, unless the client hangs up first; call it immediately if `held` answers wait."""
-        if len(self._waiting) >= self._held:
-            answer()
-            return
-        self._waiting[request] = self._reactor.seconds() + LATE_SECONDS, answer
-        request.on_gone = partial(self._forget, request)
-        if self._tick is None:
-            self._tick = self._reactor.callLater(TICK_SECONDS, self._send)
-
-    def _forget(self, request: Request) -> None:
-        self._waiting.pop(request, None)
-
-    def _send(self) -> None:
-        self._tick = None
-        now = self._reactor.seconds()
-        for request, (due, answer) in [*islice(self._waiting.items(), PER_TICK)]:
-            if due > now:
-                break
-            del self._waiting[request]
-            answer()
-        if self._waiting:
-            self._tick = self._reactor.callLater(TICK_SECONDS, self._send)

@@ -1,9 +1,10 @@
 """The resources: one object each, whose methods are the handlers of its routes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from itertools import chain
 
-from ...access.rate_limit import StreamRateLimit
+from ...access.rate_limit import STREAMS, LocalRateLimit
 from ...checking.timelines import Timelines
 from ...rules.shapes import Features
 from ..handler_limits import OneAtATime
@@ -38,32 +39,80 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
 
     Without streams or pages, their routes don't exist.
     """
-    make, settings = parts.make, parts.settings
-
-    def refused(name: str) -> Callable[[], None]:
-        return lambda: parts.metrics.refusals.labels(name).inc()
-
+    settings, database, reactor, metrics, bus = parts.settings, parts.database, parts.reactor, parts.metrics, parts.bus
+    tokens, passwords, limiter, large_bodies = parts.tokens, parts.passwords, parts.limiter, parts.large_bodies
+    board, recent, now, new_id = parts.board, parts.recent, parts.now, parts.new_id
     quota_bytes = settings.replay_quota_mib * MIB or None
-    opened = make(StreamRateLimit, on_refusal=refused(StreamRateLimit.name))
-    accounts, new_passwords = make(Accounts), make(NewPasswords)
-    sessions, sync = make(Sessions, limit=settings.auth_limit), make(Sync)
+    accounts = Accounts(
+        database=database,
+        passwords=passwords,
+        tokens=tokens,
+        board=board,
+        recent=recent,
+        bus=bus,
+        now=now,
+        new_id=new_id,
+    )
+    new_passwords = NewPasswords(
+        database=database, passwords=passwords, tokens=tokens, metrics=metrics, bus=bus, now=now
+    )
+    sessions = Sessions(
+        database=database,
+        passwords=passwords,
+        tokens=tokens,
+        limiter=limiter,
+        limit=settings.auth_limit,
+        metrics=metrics,
+        bus=bus,
+        now=now,
+    )
+    guests = Guests(
+        database=database,
+        passwords=passwords,
+        tokens=tokens,
+        limiter=limiter,
+        auth_limit=settings.auth_limit,
+        limit=settings.guest_limit,
+        recent=recent,
+        bus=bus,
+        now=now,
+        new_id=new_id,
+    )
+    sync = Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, bus=bus, now=now)
+    joins = Joins(
+        database=database,
+        tokens=tokens,
+        sync=sync,
+        large_bodies=large_bodies,
+        quota_bytes=quota_bytes,
+        board=board,
+        bus=bus,
+        now=now,
+    )
+    replays = Replays(
+        database=database, board=board, recent=recent, bus=bus, quota_bytes=quota_bytes, now=now, new_id=new_id
+    )
+    opened = LocalRateLimit(STREAMS, reactor=reactor, on_refusal=metrics.refused)
+    live_events = LiveEvents(database=database, live_streams=parts.live_streams, rate_limit=opened)
+    timeline_turns = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, Timelines.name))
+    features = Features(pages=settings.pages, public_avatars=settings.public_avatars)
     served: list[object] = [
         accounts,
         sessions,
-        make(Guests, auth_limit=settings.auth_limit, limit=settings.guest_limit),
-        make(Joins, sync=sync, quota_bytes=quota_bytes),
-        make(Export),
-        make(Avatars, public=settings.public_avatars),
+        guests,
+        joins,
+        Export(database=database),
+        Avatars(database=database, public=settings.public_avatars),
         new_passwords,
-        *([make(LiveEvents, rate_limit=opened)] if settings.streams else []),
+        *([live_events] if settings.streams else []),
         sync,
-        make(Leaderboard),
-        make(Challenge),
-        make(Replays, quota_bytes=quota_bytes),
-        make(Verdicts, turns=make(OneAtATime, on_refusal=refused(Timelines.name))),
-        make(Boards),
-        make(Analytics),
-        make(Health, features=Features(pages=settings.pages, public_avatars=settings.public_avatars)),
+        Leaderboard(database=database, board=board, bus=bus, now=now),
+        Challenge(now=now),
+        replays,
+        Verdicts(database=database, timelines=parts.timelines, turns=timeline_turns),
+        Boards(database=database),
+        Analytics(database=database, metrics=metrics, now=now),
+        Health(features=features, database=database, schema_number=parts.schema_number, reactor=reactor),
         OpenApi(lambda: table),
         Docs(),
     ]
@@ -71,8 +120,8 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     if pages is not None:
         served += [
             pages,
-            make(PageFiles, build=pages.build, kept_pages=pages.kept),
-            make(BrowserSessions, accounts=accounts, sessions=sessions, new_passwords=new_passwords),
+            PageFiles(build=pages.build, kept_pages=pages.kept),
+            BrowserSessions(database=database, accounts=accounts, sessions=sessions, new_passwords=new_passwords),
         ]
         static = pages.static_routes()
     table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *static)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...access.rate_limit import StreamRateLimit
+from ...access.rate_limit import LocalRateLimit
 from ...errors import NotFound, Unauthorized
 from ...events.streams import Streams
 from ...postgres.database import Database
@@ -25,7 +25,7 @@ class LiveEvents:
 
     database: Database
     live_streams: Streams
-    rate_limit: StreamRateLimit
+    rate_limit: LocalRateLimit
 
     @get(
         "/api/events",
