@@ -31,7 +31,6 @@ from .storage import (
     large_accounts,
     rate_limits,
     recovery,
-    replay_counts,
     restrictions,
     retention,
     review,
@@ -45,7 +44,6 @@ from .storage.acts import Actor
 MINUTE, HOUR = 60.0, 3_600.0
 EVERY_SECONDS = 61.0  # from round to round: a second more than MINUTE, or a round that is early would find nothing due
 BATCH = 1_000
-COUNTED = 100  # players whose rows are locked while their replays are counted
 
 
 class Prune(Protocol):
@@ -104,7 +102,6 @@ class Housekeeping:
         self._jobs = jobs or JOBS
         self._names = [job.name for job in self._jobs]
         self._has_run = False
-        self._after_counted: str | None = NIL  # the last player whose replays are counted; None: all are
         self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
@@ -239,27 +236,11 @@ class Housekeeping:
         return len(waiting)
 
     async def _count_days(self) -> int:
-        """Count the numbers of the days, each number in its own transaction, unless another node is counting.
-
-        A count may take longer than a connection of the pool allows, so it has its own.
-        """
+        """Count the numbers of the days, which may take longer than a connection of the pool allows."""
         deleted = await self._database.run(daily_numbers.prune)
         async with self._database.connection(bounded=False) as connection:
-            for name in daily_numbers.NAMES:
-                if not await in_transaction(connection, partial(daily_numbers.count, name=name)):
-                    break
+            await in_transaction(connection, daily_numbers.count)
         return deleted
-
-    async def _count_replays(self) -> int:
-        """Count the replays of all players without a count, once after a start; triggers keep the counts afterwards."""
-        counted = 0
-        while self._after_counted is not None:
-            page = await self._database.run(replay_counts.page, self._after_counted, COUNTED)
-            if page.uncounted:
-                await self._database.transact(replay_counts.count, page.uncounted)
-            self._after_counted = page.last
-            counted += len(page.uncounted)
-        return counted
 
 
 def _pruning(statement: Prune) -> Callable[[Housekeeping], Awaitable[int]]:
@@ -281,7 +262,6 @@ JOBS = (
     HousekeepingJob(daily_numbers.JOB, Housekeeping._count_days, every=HOUR),
     HousekeepingJob("guests", Housekeeping._prune_guests, every=HOUR, setting="SOLISYNC_GUEST_DAYS"),
     HousekeepingJob("large accounts", Housekeeping._settle_large_accounts, deletes_by_age=False),
-    HousekeepingJob("counts of replays", Housekeeping._count_replays, deletes_by_age=False),
     HousekeepingJob("joined guests", _pruning(guests.prune_joined)),
     HousekeepingJob("keys of guests", _pruning(guests.prune_keys)),
     HousekeepingJob("analytics", Housekeeping._prune_analytics, setting="SOLISYNC_ANALYTICS_DAYS"),

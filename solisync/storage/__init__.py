@@ -37,7 +37,6 @@ MODULES = (
     "recent_replays",
     "rechecks",
     "recovery",
-    "replay_counts",
     "replays",
     "restrictions",
     "retention",

@@ -58,45 +58,37 @@ _SOURCES = {
 # By the retention clock, a clock that is wrong for a minute begins no day, and makes no count final.
 _TODAY = f"({NOW} AT TIME ZONE 'UTC')::date"
 
-# From then on a count of a day is final. At midnight, uploads may still be on their way, and clocks of nodes differ.
+# From then on a day's numbers are final: at midnight uploads may still be on their way, and clocks of nodes differ.
 _FINAL = "(known.day + 1)::timestamp AT TIME ZONE 'UTC' + interval '5 minutes'"
 
+_FOUND = " UNION ALL ".join(f"SELECT '{name}' AS name, day FROM ({days}) AS days" for name, days in _SOURCES.items())  # noqa: S608
 
-def _due(name: str) -> str:
-    """SQL for the days of a number without a final count. Of sessions before the first count, nothing is known."""
-    first = f"{_TODAY} - {KEPT_DAYS - 1}"
-    if name == "active":
-        first = f"coalesce((SELECT min(day) FROM daily_numbers WHERE name = 'active'), {_TODAY})"  # noqa: S608
-    return f"""
-        SELECT series.day::date FROM generate_series(({first})::timestamp, {_TODAY}, interval '1 day') AS series (day)
+# Counts the days without final numbers. A node of 1.1 stores the last of NAMES last. A number never falls. Of sessions
+# before the first count, nothing is known.
+COUNT = Statement(
+    "count_days",
+    f"""
+    WITH due AS MATERIALIZED (
+        SELECT series.day::date
+        FROM generate_series(({_TODAY} - {KEPT_DAYS - 1})::timestamp, {_TODAY}, interval '1 day') AS series (day)
         WHERE NOT EXISTS (
             SELECT FROM daily_numbers AS known
-            WHERE known.day = series.day::date AND known.name = '{name}' AND counted_at >= {_FINAL}
+            WHERE known.day = series.day::date AND known.name = '{NAMES[-1]}' AND counted_at >= {_FINAL}
         )
-    """  # noqa: S608
-
-
-def _count(name: str) -> Statement:
-    """The statement that counts one number on all days to count. A number never falls, and stays once it is final."""
-    return Statement(
-        f"count_days_of_{name}",
-        f"""
-        WITH due AS MATERIALIZED ({_due(name)}), span AS MATERIALIZED (
-            SELECT min(day)::timestamp AT TIME ZONE 'UTC' AS begins,
-                (max(day) + 1)::timestamp AT TIME ZONE 'UTC' AS ends
-            FROM due
-        ), counted AS (SELECT day, count(*) AS count FROM ({_SOURCES[name]}) AS found GROUP BY day)
-        INSERT INTO daily_numbers AS known (day, name, count, counted_at)
-        SELECT day, '{name}', coalesce(count, 0), {NOW} FROM due LEFT JOIN counted USING (day)
-        ON CONFLICT (day, name) DO UPDATE SET
-            count = greatest(known.count, excluded.count), counted_at = excluded.counted_at
-            WHERE known.counted_at < {_FINAL}
-        """,  # noqa: S608
-        prepared=False,
-    )
-
-
-COUNTS = {name: _count(name) for name in NAMES}
+    ), span AS MATERIALIZED (
+        SELECT min(day)::timestamp AT TIME ZONE 'UTC' AS begins, (max(day) + 1)::timestamp AT TIME ZONE 'UTC' AS ends
+        FROM due
+    ), counted AS (SELECT name, day, count(*) AS count FROM ({_FOUND}) AS found GROUP BY name, day)
+    INSERT INTO daily_numbers AS known (day, name, count, counted_at)
+    SELECT day, name, coalesce(count, 0), {NOW}
+    FROM due CROSS JOIN unnest(ARRAY{list(NAMES)}) AS names (name) LEFT JOIN counted USING (name, day)
+    WHERE name <> 'active' OR day >= coalesce((SELECT min(day) FROM daily_numbers WHERE name = 'active'), {_TODAY})
+    ON CONFLICT (day, name) DO UPDATE SET
+        count = greatest(known.count, excluded.count), counted_at = excluded.counted_at
+        WHERE known.counted_at < {_FINAL}
+    """,  # noqa: S608
+    prepared=False,
+)
 
 # One node counts at a time.
 TAKE_TURN = Query(
@@ -104,12 +96,10 @@ TAKE_TURN = Query(
 )
 
 
-async def count(transaction: Transaction, name: str) -> bool:
-    """Count one number on all days to count; False if another node is counting."""
-    taken = await transaction.one(TAKE_TURN)
-    if taken:
-        await transaction.run(COUNTS[name])
-    return taken
+async def count(transaction: Transaction) -> None:
+    """Count the numbers of all days to count, unless another node is counting."""
+    if await transaction.one(TAKE_TURN):
+        await transaction.run(COUNT)
 
 
 @one(

@@ -49,7 +49,7 @@ REGISTER = Statement(
 )
 
 # The replays of a guest are unlisted. So their only evidence is on the board 'own', and the player's boards don't
-# change. A running check loses its claim, and is repeated for the player.
+# change. A running check loses its claim, and is repeated for the player. A trigger counts for a player without a row.
 MOVE = Statement(
     "move_replays_of_guest",
     """
@@ -65,8 +65,7 @@ MOVE = Statement(
         UPDATE board_evidence SET user_id = $1::uuid WHERE user_id = $2::uuid AND board = 'own'
     ), charged AS (
         UPDATE replay_usage SET
-            replays = coalesce(replays, (SELECT count(*) FROM replays WHERE user_id = $1::uuid))
-                + (SELECT count(*) FROM moved),
+            replays = replays + (SELECT count(*) FROM moved),
             used_bytes = used_bytes + (SELECT coalesce(sum(replay_charge(size)), 0) FROM moved)
         WHERE user_id = $1::uuid
     )

@@ -66,15 +66,12 @@ class _Page:
     ids: list[str]
 
 
-# "~" sorts after every character of a username. A player who was never counted for the quota has no row in
-# replay_usage.
+# "~" sorts after every character of a username. Players who never had a replay have no row in replay_usage.
 _CHOSEN = """username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
         AND CASE $5::text WHEN 'guests' THEN guest
             WHEN 'suspended' THEN EXISTS (SELECT FROM suspensions WHERE user_id = users.id)
             WHEN 'locked' THEN EXISTS (SELECT FROM profile_locks WHERE user_id = users.id) ELSE true END"""
 _USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
-_NUMBER = "(SELECT count(*)::int FROM replays WHERE user_id = users.id)"
-_COUNTED = "(SELECT coalesce(sum(replay_charge(size)), 0)::bigint FROM replays WHERE user_id = users.id)"
 
 # Reads sessions and sizes only for the players of one page.
 LIST = Query(
@@ -82,8 +79,8 @@ LIST = Query(
     f"""
     SELECT id, username, created_at, avatar_extension AS avatar,
         (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
-        coalesce((SELECT replays FROM replay_usage WHERE user_id = users.id), {_NUMBER}) AS replays,
-        coalesce((SELECT used_bytes FROM replay_usage WHERE user_id = users.id), {_COUNTED})
+        coalesce((SELECT replays FROM replay_usage WHERE user_id = users.id), 0) AS replays,
+        coalesce((SELECT used_bytes FROM replay_usage WHERE user_id = users.id), 0)
             + coalesce((SELECT octet_length(image) FROM avatars WHERE user_id = users.id), 0) AS bytes
     FROM users WHERE username > $1::text AND {_CHOSEN}
     ORDER BY username LIMIT $4::int
@@ -110,8 +107,8 @@ def by_name(
     f"""
     SELECT id, username, created_at, avatar, used_at, replays, bytes FROM (
         SELECT users.id, username, created_at, avatar_extension AS avatar, sessions.used_at,
-            coalesce(replays, {_NUMBER}) AS replays,
-            coalesce(used_bytes, {_COUNTED}) + coalesce(octet_length(image), 0) AS bytes
+            coalesce(replays, 0) AS replays,
+            coalesce(used_bytes, 0) + coalesce(octet_length(image), 0) AS bytes
         FROM users
         LEFT JOIN (
             SELECT user_id, {_USED} AS used_at FROM refresh_tokens WHERE expires_at > clock_timestamp() GROUP BY 1
@@ -135,8 +132,8 @@ FOUND_COLUMNS = f"""
     username, users.id, created_at, display_name, suspensions.since AS suspended_since,
     profile_locks.since AS locked_since, guest IS TRUE AS guest,
     (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
-    coalesce(replays, {_NUMBER}) AS replays,
-    coalesce(used_bytes, {_COUNTED}) AS bytes
+    coalesce(replays, 0) AS replays,
+    coalesce(used_bytes, 0) AS bytes
 """  # noqa: S608
 FOUND = """
     FROM found JOIN users ON users.id = found.id

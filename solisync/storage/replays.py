@@ -34,28 +34,20 @@ class Held:
 
 
 # Runs as a separate statement after the lock. Otherwise two uploads at the same time could both take the last room, or
-# both be stored as the same game. Replays are added up only for a player who has not been counted yet; afterwards a
-# trigger keeps the number. Older nodes store a repeated upload again, and the oldest copy counts. An aggregate finds
-# it: with ORDER BY and LIMIT, the planner might read all replays of the player in order.
+# both be stored as the same game. Nodes of 1.0 stored a repeated upload again, and the oldest copy counts. An aggregate
+# finds it: with ORDER BY and LIMIT, the planner might read all replays of the player in order.
 ROOM = Query(
     "replay_room",
     """
-    WITH counted AS (
-        INSERT INTO replay_usage (user_id, used_bytes)
-        SELECT id, (SELECT coalesce(sum(replay_charge(size)), 0) FROM replays WHERE user_id = users.id)
-        FROM users WHERE id = $1::uuid AND NOT EXISTS (SELECT FROM replay_usage WHERE user_id = $1::uuid)
-        RETURNING used_bytes
-    )
     SELECT
         (
             SELECT (array_agg(id ORDER BY received_at, id))[1] FROM replays
             WHERE user_id = users.id AND game_digest = $2::bytea
         ) AS repeated_id,
-        coalesce(usage.used_bytes, counted.used_bytes) AS used_bytes, guest IS TRUE AS guest,
+        coalesce(used_bytes, 0) AS used_bytes, guest IS TRUE AS guest,
         leaderboard.visible, best_score, best_time_secs
     FROM users
-    LEFT JOIN counted ON true
-    LEFT JOIN replay_usage AS usage ON usage.user_id = users.id
+    LEFT JOIN replay_usage ON replay_usage.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     WHERE users.id = $1::uuid
     """,

@@ -157,14 +157,6 @@ async def test_list_is_ordered_by_name_age_use_or_size(administrate, four, order
     assert names(narrowed) == expected[2:3]
 
 
-async def test_uncounted_replays_count_towards_the_size(administrate, four):
-    """Where the quota has no number for a player yet, replays are added up, each as at least 4 KiB."""
-    four.sql("DELETE FROM replay_usage")
-    for order in ("name", "bytes"):
-        done = await administrate("users", "list", "--json", "--order", order, "--name", "cid")
-        assert done.json["bytes"] == len(PIXEL) + 4096
-
-
 async def test_order_without_an_index_has_a_bound(administrate, fill, monkeypatch):
     """A larger --limit is refused."""
     monkeypatch.setattr(users, "MOST_SORTED", 2)

@@ -80,16 +80,15 @@ LISTS = [
     ("the page after one in the middle", players.by_beginning.statement, ("p", "Player_5", 51)),
     ("a part, in a page of names", players.USERNAMES, ("Player_5", "nobody", players.PAGE, 51)),
     ("a part, in a page of display names", players.DISPLAY_NAMES, ("{player}", "nobody", players.PAGE, 51)),
-    *((f"players, {order}", query, (*START, 51, None)) for order, query in player_lists._WITH.items()),
+    *((f"players, {order}", query, (*START, 51)) for order, query in player_lists._PAGED.items()),
+    ("players without a session", player_lists._UNUSED, (*LATE, 51)),
+    ("where these end", player_lists.end_of_ids.statement, (paging.LAST_ID,)),
+    *((f"players, {order}", query, (*START, 100)) for order, query in player_lists._FIRST.items()),
     *(
-        (f"players after all others, {order}", query, (*LATE, 51, None))
-        for order, query in player_lists._WITHOUT.items()
+        (f"{state}, {order}", query, (*START, 51, state))
+        for order, query in player_lists._SORTED.items()
+        for state in player_lists._STATES
     ),
-    *((f"suspended players, {order}", query, (*START, 51, "suspended")) for order, query in player_lists._WITH.items()),
-    *((f"unknown guests, {order}", query, (*LATE, 51, "guests")) for order, query in player_lists._WITHOUT.items()),
-    *((f"locked players, {order}", query, (*START, 51, "locked")) for order, query in player_lists._SORTS.items()),
-    *((f"where these end, {order}", query, START) for order, query in player_lists._ENDS.items()),
-    ("whether few are suspended", player_lists.few.statement, ("suspended",)),
     ("players of a busy address", history.OF_CLIENT, (EVERYBODY, *END, 51)),
     ("the history of a player", history.of_player.statement, ("{player}", LAST, 51)),
     ("new names, behind one who changes without end", history.NAMED, (LAST, 51, True)),

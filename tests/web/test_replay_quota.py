@@ -6,31 +6,21 @@ import pytest
 import pytest_twisted
 from twisted.internet.defer import Deferred
 
+from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage.own_replays import DELETE
-from solisync.storage.replays import ROOM
 from tests.harness.concurrency import at_once, gather
-from tests.harness.housekeeping import make_housekeeping
 from tests.harness.payloads import replay
-from tests.harness.postgres import connect, truncate
+from tests.harness.players import players as new_players
+from tests.harness.postgres import run_sql, truncate
 from tests.harness.service import start
 
 MIB = 2**20
 CHARGE = 4_096
 
-# the statements of version 0.1.0, unchanged
-OLD_ROOM = """
-    SELECT (SELECT coalesce(sum(size), 0)::bigint FROM replays WHERE user_id = $1::uuid),
-        leaderboard.user_id IS NOT NULL, best_score, best_time_secs
-    FROM users LEFT JOIN leaderboard ON leaderboard.user_id = id
-    WHERE id = $1::uuid
-"""
-OLD_STORE = """
-    INSERT INTO replays
-        (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, seed, recorded_at)
-    VALUES ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::int, $6::text, $7::text, $8::text, $9::text, $10::text,
-        $11::text)
-"""
-OLD_DELETE = "DELETE FROM replays WHERE id = ANY ($1::text[]::uuid[]) RETURNING id::text"
+FILL = (
+    "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', %s, 'Zen', 'DrawOne', '1', '1', NULL,"
+    " '2026-01-01' FROM generate_series(1, %s)"
+)
 FULL = {"error": "replay storage is full"}
 
 
@@ -51,11 +41,7 @@ async def upload(server, client, body=None):
 
 def fill(server, user_id, count, size=2):
     """Store replays as before quotas, or as an older node does."""
-    server.sql(
-        "INSERT INTO replays SELECT gen_random_uuid(), %s, now(), '{}', %s, 'Zen', 'DrawOne', '1', '1', NULL,"
-        " '2026-01-01' FROM generate_series(1, %s)",
-        (user_id, size, count),
-    )
+    server.sql(FILL, (user_id, size, count))
 
 
 def delete(server, ids):
@@ -108,43 +94,14 @@ async def test_deleting_an_account_deletes_its_recorded_use(small):
     assert used(small) == ([], [])
 
 
-async def test_uploads_of_older_nodes_count(small):
-    """Older nodes' statements work before and after the player's first count."""
-    client = await small.player("ann")
-    me = (await client.me()).id
-    connection = connect(small.dsn)
-    cursor = connection.cursor()
-    cursor.execute(f"PREPARE old_room AS {OLD_ROOM}; PREPARE old_store AS {OLD_STORE}; PREPARE old AS {OLD_DELETE}")
-
-    def store(size):
-        cursor.execute("EXECUTE old_room(%s)", (me,))
-        assert len(cursor.fetchall()) == 1
-        values = ("{}", size, "Zen", "DrawOne", "1", "1", None, "2026-01-01")
-        cursor.execute("EXECUTE old_store(gen_random_uuid(), %s, now(), %s, %s, %s, %s, %s, %s, %s, %s)", (me, *values))
-
-    store(5_000)
-    assert used(small)[0] == []
-    assert (await upload(small, client)).status == 200
-    store(2)
-    store(6_000)
-    cursor.execute("EXECUTE old(%s)", ([small.sql("SELECT id::text FROM replays WHERE size = 5000")[0][0]],))
-    connection.close()
-    assert used(small)[0] == used(small)[1] == [(me, 2 * CHARGE + 6_000)]
-
-
-async def test_player_is_counted_once(small):
-    """Later requests read no replays to count them, whatever their number."""
-    client = await small.player("ann")
-    me = (await client.me()).id
-    fill(small, me, 2_000)
-    room = ROOM.sql.replace("$1", "%(player)s").replace("$2", "NULL")
-    explained = f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {room}"
-
-    def plan():
-        return [line for (line,) in small.sql(explained, {"player": me}) if "on replays" in line]
-
-    assert "actual rows=2000" in plan()[0]
-    assert "never executed" in plan()[0]
+def test_uploads_of_a_node_of_1_1_0_count(server):
+    """It adds the row of a player itself, without the number of replays."""
+    [(ann, *_)] = new_players(server.dsn, 1)
+    server.sql("INSERT INTO replay_usage (user_id, used_bytes) VALUES (%s, 0)", (ann,))
+    fill(server, ann, 2)
+    fill(server, ann, 1, size=6_000)
+    server.sql("DELETE FROM replays WHERE id = (SELECT id FROM replays WHERE size = 2 LIMIT 1)")
+    assert counts(server.dsn) == [(ann, 2)]
 
 
 async def test_recorded_use_is_right_after_simultaneous_changes(small, no_deadlocks, full):
@@ -171,22 +128,49 @@ async def test_recorded_use_is_right_after_simultaneous_changes(small, no_deadlo
     assert len(known) == 3
 
 
-async def test_replays_of_players_without_a_count_are_counted(server, reactor):
-    """Housekeeping counts what older nodes stored, once after a start. Triggers keep the number with each change."""
-    ann, bob = [await server.player(name) for name in ("ann", "bob")]
-    for client, number in ((ann, 3), (bob, 1)):
-        ids = [await client.upload_replay(replay()) for _ in range(number)]
-    counts = "SELECT username, replays FROM replay_usage JOIN users ON users.id = user_id ORDER BY 1"
-    assert server.sql(counts) == [("ann", 3), ("bob", 1)]
-    server.sql(f"UPDATE replay_usage SET replays = NULL; DELETE FROM replay_usage WHERE used_bytes > {CHARGE}")
-    rounds = make_housekeeping(server.service.parts.database, reactor)
-    await rounds.prune()
-    assert server.sql(counts) == [("ann", 3), ("bob", 1)]
-    used = server.sql("SELECT sum(used_bytes) FROM replay_usage")
-    assert used == server.sql("SELECT sum(replay_charge(size)) FROM replays")
-    server.sql("UPDATE replay_usage SET replays = NULL")
-    await rounds.prune()
-    assert server.sql(counts) == [("ann", None), ("bob", None)]
-    await ann.upload_replay(replay())
-    await bob.delete_replay(ids[0])
-    assert server.sql(counts) == [("ann", 4), ("bob", 0)]
+async def test_upgrade_counts_the_replays_of_all_players(reactor, empty_database):
+    """1.1.0 counted nothing for a player without uploads since 1.0.0; such a row has no number, or doesn't exist."""
+    steps = load_migrations()
+    await migrate(reactor, empty_database, [step for step in steps if step.number < 59])
+    players = [player for player, *_ in new_players(empty_database, 4)]
+    for player, count in zip(players, (3, 150, 2, 0), strict=True):
+        run_sql(empty_database, FILL, (player, 2, count))
+    run_sql(
+        empty_database, "INSERT INTO replay_usage (user_id, used_bytes) SELECT unnest(%s::uuid[]), 0", (players[2:],)
+    )
+    run_sql(empty_database, "UPDATE replay_usage SET used_bytes = 2 * 4096 WHERE user_id = %s", (players[2],))
+    await migrate(reactor, empty_database, steps)
+    assert counts(empty_database) == [*zip(players, (3, 150, 2, 0), strict=True)]
+
+
+def test_join_by_a_node_of_1_1_0_counts_the_replays_that_it_moves(server):
+    """Its statement changes only a row that exists."""
+    (ann, *_), (guest, *_) = new_players(server.dsn, 2)
+    fill(server, guest, 3)
+    server.sql(
+        "WITH moved AS (UPDATE replays SET user_id = %s WHERE user_id = %s RETURNING size), charged AS ("
+        " UPDATE replay_usage SET replays = coalesce(replays, 0) + (SELECT count(*) FROM moved) WHERE user_id = %s"
+        ") INSERT INTO joined_guests (guest_id, user_id) VALUES (%s, %s)",
+        (ann, guest, ann, guest, ann),
+    )
+    server.sql("DELETE FROM users WHERE id = %s", (guest,))
+    assert counts(server.dsn) == [(ann, 3)]
+    fill(server, ann, 1)
+    assert counts(server.dsn) == [(ann, 4)]
+
+
+def counts(dsn):
+    """Return (player, number of replays), if the stored numbers and bytes are right."""
+    rows = run_sql(
+        dsn,
+        "SELECT username, id::text, coalesce(replays, 0), coalesce(used_bytes, 0)"
+        " FROM users LEFT JOIN replay_usage ON user_id = id ORDER BY username",
+    )
+    stored = run_sql(
+        dsn,
+        "SELECT username, users.id::text, count(replays.id)::int,"
+        " coalesce(sum(replay_charge(size)) FILTER (WHERE size IS NOT NULL), 0)"
+        " FROM users LEFT JOIN replays ON user_id = users.id GROUP BY users.id ORDER BY username",
+    )
+    assert rows == stored
+    return [(player, number) for _, player, number, _ in rows]

@@ -29,7 +29,7 @@ from ...storage.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
 from .replays import CHOSEN_REPLAYS, page_of, read_wanted
-from .route import NO_PLAYER, OLDER, ExpensiveQueries, Place, Size, cut, get, one_text, page_size, user
+from .route import MOST, NO_PLAYER, OLDER, SHOWN, ExpensiveQueries, Place, Size, cut, get, one_text, page_size, user
 from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 
 Where = Literal["name", "part", "display_name", "address"]
@@ -71,7 +71,7 @@ class PlayerViews:
         if order or kept or (not text and place != "address"):
             if text:
                 raise BadRequest("bad_query", "sort and state can't be combined with q")
-            return await self._list(cast(Order, order or "newest"), cast(State | None, kept), after, size)
+            return await self._list(cast(Order, order or "newest"), cast(State | None, kept), after, limit)
         match place:
             case "address":
                 return await self._find_visitors(text, read_position(after, "after"), size)
@@ -85,10 +85,11 @@ class PlayerViews:
         found = by_id or await self.database.run(players.by_beginning, text, most=size + 1, after=name)
         return FoundPlayers(*cut(found, size, attrgetter("username")))
 
-    async def _list(self, order: Order, state: State | None, after: list[str], size: int) -> FoundPlayers:
-        place = _read_place(after)
-        found, following = await self.database.run(player_lists.page, order, state, most=size, after=place)
-        return FoundPlayers(found, None if following is None else str(following))
+    async def _list(self, order: Order, state: State | None, after: list[str], limit: list[str]) -> FoundPlayers:
+        only = state is None and order in ("replays", "bytes")
+        size, place = page_size(limit, default=MOST if only else SHOWN), _read_place(after)
+        page = await self.database.run(player_lists.page, order, state, most=size, after=place)
+        return FoundPlayers(page.players, None if page.next is None else str(page.next), more=page.more)
 
     async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
         address = parse_address(text)

@@ -84,9 +84,9 @@ def user(values: list[str], name: str) -> str | None:
     return user_id
 
 
-def page_size(limit: list[str]) -> int:
+def page_size(limit: list[str], default: int = SHOWN) -> int:
     """Return the number of rows of a page; raises BadRequest."""
-    return whole_number(limit, "limit", 1, MOST, default=SHOWN)
+    return whole_number(limit, "limit", 1, MOST, default=default)
 
 
 def row_number(before: list[str]) -> int:

@@ -1,8 +1,9 @@
 """The answers of the console's reading routes. Players and replays equal the output of commands with --json."""
 
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
@@ -30,6 +31,7 @@ class FoundPlayers(Struct, frozen=True):
     players: list[FoundPlayer]
     next: Next
     visitors: list[Visitor] = []
+    more: Annotated[bool, Meta(description="whether more players are in the state than this list has")] = False
 
 
 class PlayerHistory(Struct, frozen=True):

@@ -30,7 +30,7 @@ byId("place").removeAttribute("aria-busy");
 text.focus();
 
 /** @param {any} answer */
-function shown({ players, visitors, next }) {
+function shown({ players, visitors, next, more }) {
   if (visitors.length) {
     return [section("Players from this address", ["Player", "Events", "Last event"], visitors.map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.events, when(each.last_at)]), "There are no recent events from this address.")];
   }
@@ -49,7 +49,8 @@ function shown({ players, visitors, next }) {
     box(each.id, each.username),
   ]);
   const none = next ? "No matches so far. Choose “More” to search further." : "No players found.";
-  return [section("Players", ["Player", "Display name", "Registered", "Last used", "Replays", "Space", "State", "Select"], rows, none), bar];
+  const bound = more && h("p", {}, "More than 2,000 players are in this state. This list has the latest of them.");
+  return [bound, section("Players", ["Player", "Display name", "Registered", "Last used", "Replays", "Space", "State", "Select"], rows, none), bar];
 }
 
 function search() {
