@@ -48,8 +48,8 @@ REACTOR = "process.entry_point"
 KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.app", "web.error_replies"},
-    "txpostgres": {"postgres.connecting"},
-    "psycopg2": {"postgres.connecting", "postgres.opening", "postgres.connection", "postgres.dsn"},
+    "txpostgres": {"postgres.connection"},
+    "psycopg2": {"postgres.opening", "postgres.connection", "postgres.dsn"},
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client.transport"},

@@ -80,12 +80,12 @@ async def test_pool_survives_a_restart_of_the_server(reactor, own_postgres, how)
     database = Database(reactor=reactor, size=4, statements=(PID,))
     database.open(own_postgres.dsn)
     try:
-        await database.run(lambda transaction: transaction.run(PID))
+        await database.run(lambda transaction: transaction.run((PID,)))
         old = stop_server(own_postgres, how)
         back = await deferToThread(wait_for_server, own_postgres, old)
         while True:
             try:
-                await database.transact(lambda transaction: transaction.run(PID))
+                await database.transact(lambda transaction: transaction.run((PID,)))
                 break
             except (DatabaseError, Unavailable):
                 assert time.monotonic() < back + 10 * TIMES.reconnect

@@ -130,7 +130,7 @@ class Acting:
         async def run(transaction: Transaction) -> Done:
             done = await act.run(transaction, player, **given)
             if done.steps:
-                await transaction.run_all(*done.steps)
+                await transaction.run(*done.steps)
             return done
 
         done, changed = await boards.changed_by(transaction, player.id, run)

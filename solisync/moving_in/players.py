@@ -158,10 +158,12 @@ SAVE_AVATARS = Statement(
 async def look_at_users(statements: Statements, users: Collection[User]) -> dict[str, Found]:
     """Return the fates of these players in a real run, by id."""
     rows = await statements.run(
-        LOOK_AT_USERS,
-        [user.id for user in users],
-        [user.username for user in users],
-        [user.password_hash for user in users],
+        (
+            LOOK_AT_USERS,
+            [user.id for user in users],
+            [user.username for user in users],
+            [user.password_hash for user in users],
+        ),
     )
     return dict(LOOK_AT_USERS.values(rows))
 
@@ -172,22 +174,24 @@ async def store_users(transaction: Transaction, users: Collection[User]) -> dict
     new = [user for user in users if found[user.id].fate is Fate.NEW]
     if new:
         await transaction.run(
-            ADD_USERS,
-            [user.id for user in new],
-            [user.username for user in new],
-            [user.password_hash for user in new],
-            [user.created_at.isoformat() for user in new],
+            (
+                ADD_USERS,
+                [user.id for user in new],
+                [user.username for user in new],
+                [user.password_hash for user in new],
+                [user.created_at.isoformat() for user in new],
+            ),
         )
         stored = await look_at_users(transaction, new)  # a player may have registered the name since
         found |= {user_id: state for user_id, state in stored.items() if state.fate is Fate.TAKEN}
     there = [user_id for user_id, state in found.items() if state.fate in (Fate.NEW, Fate.PRESENT)]
-    await transaction.run(NOTE_USERS, there)
+    await transaction.run((NOTE_USERS, there))
     return found
 
 
 async def lock(transaction: Transaction, ids: Collection[str]) -> None:
     """Lock the rows of these players."""
-    await transaction.run(LOCK, list(ids))
+    await transaction.run((LOCK, list(ids)))
 
 
 async def progress(statements: Statements, ids: Collection[str]) -> dict[str, bytes | None]:
@@ -197,28 +201,28 @@ async def progress(statements: Statements, ids: Collection[str]) -> dict[str, by
 
 async def save_progress(transaction: Transaction, documents: Mapping[str, bytes]) -> None:
     """Store the documents of players, whose rows must be locked."""
-    await transaction.run(SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()])
+    await transaction.run((SAVE_PROGRESS, list(documents), [document.decode() for document in documents.values()]))
 
 
 async def look_at_entries(statements: Statements, entries: Sequence[OriginalEntry]) -> set[str]:
     """Return the players whose entries would be new or better."""
-    return id_set(await statements.run(LOOK_AT_ENTRIES, *_columns(entries)))
+    return id_set(await statements.run((LOOK_AT_ENTRIES, *_columns(entries))))
 
 
 async def store_entries(transaction: Transaction, entries: Sequence[OriginalEntry]) -> set[str]:
     """Add or improve entries; return the players whose entries have changed."""
     await lock(transaction, [entry.user_id for entry in entries])
-    return id_set(await transaction.run(SAVE_ENTRIES, *_columns(entries)))
+    return id_set(await transaction.run((SAVE_ENTRIES, *_columns(entries))))
 
 
 async def visible(statements: Statements, ids: Collection[str]) -> set[str]:
     """Return which of these players are on the leaderboard."""
-    return id_set(await statements.run(VISIBLE, list(ids)))
+    return id_set(await statements.run((VISIBLE, list(ids))))
 
 
 async def look_at_avatars(statements: Statements, images: Sequence[Image]) -> set[str]:
     """Return the players that would get these avatars."""
-    return id_set(await statements.run(LOOK_AT_AVATARS, [image.user_id for image in images]))
+    return id_set(await statements.run((LOOK_AT_AVATARS, [image.user_id for image in images])))
 
 
 async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> set[str]:
@@ -226,7 +230,7 @@ async def store_avatars(transaction: Transaction, images: Sequence[Image]) -> se
     ids = [image.user_id for image in images]
     await lock(transaction, ids)
     texts = [b2a_base64(image.image, newline=False).decode("ascii") for image in images]
-    return id_set(await transaction.run(SAVE_AVATARS, ids, [image.extension for image in images], texts))
+    return id_set(await transaction.run((SAVE_AVATARS, ids, [image.extension for image in images], texts)))
 
 
 def _columns(entries: Sequence[OriginalEntry]) -> tuple[list[object], ...]:

@@ -127,29 +127,29 @@ SAVE_EVENTS = Statement(
 
 async def fresh_replays(statements: Statements, replays: Sequence[OriginalReplay]) -> set[str]:
     """Return the ids of the replays that would be stored."""
-    return id_set(await statements.run(FRESH_REPLAYS, [replay.id for replay in replays]))
+    return id_set(await statements.run((FRESH_REPLAYS, [replay.id for replay in replays])))
 
 
 async def store_replays(transaction: Transaction, replays: Sequence[OriginalReplay]) -> set[str]:
     """Store new replays; return their ids."""
-    unnoted = id_set(await transaction.run(UNNOTED, [replay.id for replay in replays], "replay"))
+    unnoted = id_set(await transaction.run((UNNOTED, [replay.id for replay in replays], "replay")))
     replays = [replay for replay in replays if replay.id in unnoted]
     if not replays:
         return set()
     owners = [replay.user_id for replay in replays]
-    return id_set(await transaction.run_all((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
+    return id_set(await transaction.run((LOCK, owners), (SAVE_REPLAYS, *sent(replays))))
 
 
 async def fresh_tokens(statements: Statements, tokens: Sequence[LiveToken]) -> set[str]:
     """Return the ids of the refresh tokens that would be stored."""
-    return id_set(await statements.run(FRESH_TOKENS, [token.id for token in tokens]))
+    return id_set(await statements.run((FRESH_TOKENS, [token.id for token in tokens])))
 
 
 async def store_tokens(transaction: Transaction, tokens: Sequence[LiveToken]) -> set[str]:
     """Store new refresh tokens; return their ids."""
     owners, ends = [token.user_id for token in tokens], [token.expires_at.isoformat() for token in tokens]
     save = (SAVE_TOKENS, [token.id for token in tokens], owners, ends)
-    return id_set(await transaction.run_all((LOCK, owners), save))
+    return id_set(await transaction.run((LOCK, owners), save))
 
 
 async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
@@ -159,28 +159,30 @@ async def live_tokens(statements: Statements, after: str) -> dict[str, str]:
 
 async def spend_tokens(transaction: Transaction, tokens: Collection[str], owners: Collection[str]) -> int:
     """Delete refresh tokens of these players; return the number of deleted ones."""
-    return len(await transaction.run_all((LOCK, list(owners)), (SPEND_TOKENS, list(tokens))))
+    return len(await transaction.run((LOCK, list(owners)), (SPEND_TOKENS, list(tokens))))
 
 
 async def fresh_events(statements: Statements, events: Sequence[ReportedEvent]) -> set[str]:
     """Return the ids of the events that would be stored."""
-    return id_set(await statements.run(FRESH_EVENTS, [reported.event.id for reported in events]))
+    return id_set(await statements.run((FRESH_EVENTS, [reported.event.id for reported in events])))
 
 
 async def store_events(transaction: Transaction, events: Sequence[ReportedEvent]) -> set[str]:
     """Store new events; return their ids."""
-    unnoted = id_set(await transaction.run(UNNOTED, [reported.event.id for reported in events], "event"))
+    unnoted = id_set(await transaction.run((UNNOTED, [reported.event.id for reported in events], "event")))
     events = [reported for reported in events if reported.event.id in unnoted]
     if not events:
         return set()
     rows = await transaction.run(
-        SAVE_EVENTS,
-        [reported.event.id for reported in events],
-        [reported.session_id for reported in events],
-        [reported.name for reported in events],
-        [reported.event.event_type for reported in events],
-        [bytes(reported.event.payload).decode() for reported in events],
-        [reported.event.client_time.isoformat() for reported in events],
-        [reported.received_at.isoformat() for reported in events],
+        (
+            SAVE_EVENTS,
+            [reported.event.id for reported in events],
+            [reported.session_id for reported in events],
+            [reported.name for reported in events],
+            [reported.event.event_type for reported in events],
+            [bytes(reported.event.payload).decode() for reported in events],
+            [reported.event.client_time.isoformat() for reported in events],
+            [reported.received_at.isoformat() for reported in events],
+        ),
     )
     return id_set(rows)

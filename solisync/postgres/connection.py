@@ -1,10 +1,13 @@
-"""A PostgreSQL connection in the reactor: it runs statements, and closes on any error of the connection."""
+"""A PostgreSQL connection in the reactor: it runs statements, and closes on any error of the connection.
+
+No other module uses txpostgres.
+"""
 
 import os
 import select
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import psycopg2
 from psycopg2 import extensions
@@ -12,6 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from txpostgres import txpostgres
 
 from ..errors import ConnectionLost, Outdated
 from . import PoolTimes
@@ -50,25 +54,25 @@ class _Uncancellable(Deferred[Any]):
         self.cancel = cancel  # type: ignore[method-assign]
 
 
-class Connection:
-    """A connection to a `server` that runs one statement at a time; `opening.open_connection` makes it.
+class Connection(txpostgres.Connection):
+    """A connection of txpostgres to a `server` that runs one statement at a time; `opening.open_connection` makes it.
 
     Failures become the exceptions of solisync.errors, which distinguish statements that may be retried. Statements can
     be cancelled unless the connection is shielded: then cancelling only sets `cancelled`, which the pool resets.
 
-    `libpq` is psycopg2's connection, in asynchronous mode. The reactor watches a duplicate of its socket's descriptor,
-    because libpq may close the socket inside any call. The number of a closed socket would stay registered, and the
-    reactor would not watch the next socket of that number.
+    `connect` is that of txpostgres. There is no time limit, because libpq ignores connect_timeout when it connects
+    asynchronously. Afterwards the reactor watches a duplicate of the socket's descriptor, because libpq may close the
+    socket inside any call. The number of a closed socket would stay registered, and the reactor would not watch the
+    next socket of that number.
     """
 
     _log = Logger()
 
     server: ServerIdentity
 
-    def __init__(self, reactor: Any, libpq: Any, times: PoolTimes) -> None:
+    def __init__(self, reactor: Any, times: PoolTimes) -> None:
+        super().__init__(reactor)
         self.cancelled = False
-        self.libpq = libpq
-        self._reactor = reactor
         self._times = times
         self._prepared = False  # whether the statements of the service are prepared
         self._shielded = False
@@ -77,18 +81,57 @@ class Connection:
         self._cursor: Any = None  # of the statement that is running
         self._outcome: Deferred[list[Row]] | None = None
         self._sending = False
-        reported = map(libpq.get_parameter_status, ("in_hot_standby", "default_transaction_read_only"))
+        self._descriptor = -1  # while connecting, and when closed
+
+    @property
+    def libpq(self) -> Any:
+        """psycopg2's connection, in asynchronous mode."""
+        return self._connection
+
+    def poll(self) -> Deferred[Self]:
+        """Poll until connected.
+
+        Cancelling txpostgres' own Deferred would ask the server to cancel, over a second connection, which blocks the
+        reactor. Cancelling this one only fails it; then the caller closes the connection.
+        """
+        outcome: Deferred[Self] = Deferred()
+        polling = super().poll().addCallback(self._watch_duplicate)
+        polling.addBoth(lambda result: None if outcome.called else outcome.callback(result))
+        return outcome
+
+    def continuePolling(self, swallowErrors: bool = False) -> None:
+        """Poll once while connecting.
+
+        libpq may open another socket while it connects, and an event for the previous socket of that number could also
+        have left a registration of the other kind. txpostgres keeps both. It lets errors of the registration reach the
+        reactor, which then drops the connection without an error.
+        """
+        try:
+            self.reactor.removeReader(self)
+            self.reactor.removeWriter(self)
+            super().continuePolling(swallowErrors)
+        except (psycopg2.Error, ValueError, OSError):  # libpq has lost the socket
+            self.close()
+
+    def _watch_duplicate(self, connected: Self) -> Self:
+        self.reactor.removeReader(self)
+        self.reactor.removeWriter(self)
+        reported = map(self.libpq.get_parameter_status, ("in_hot_standby", "default_transaction_read_only"))
         self._was_read_only = "on" in reported
-        self._descriptor = os.dup(libpq.fileno())  # -1 when closed
+        self._descriptor = os.dup(self.libpq.fileno())
         self._input = select.poll()
         self._input.register(self._descriptor, select.POLLIN)
-        reactor.addReader(self)
+        return connected
+
+    def cancel(self, d: Deferred[Any]) -> None:
+        """Refuse: txpostgres would block the reactor, see `poll`."""
+        raise NotImplementedError("a statement runs to its end")
 
     def begin(self, server: ServerIdentity, *, prepared: bool) -> None:
         """Complete the opening: set the `server`, and whether the statements of the service are `prepared`."""
         self.server = server
         self._prepared = prepared
-        self._opened = self._reactor.seconds()
+        self._opened = self.reactor.seconds()
 
     def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; return the rows of the last."""
@@ -152,7 +195,7 @@ class Connection:
 
     def _is_outdated(self, code: str) -> bool:
         """Whether a new connection may do better; if this one is young, it may only after a change of the schema."""
-        age = self._reactor.seconds() - self._opened
+        age = self.reactor.seconds() - self._opened
         if code == READ_ONLY:
             return not self._was_read_only or not 0 <= age < self._times.settled
         return code == RESULT_CHANGED or (code == NOT_PREPARED and not 0 <= age < self._times.misfit)
@@ -209,10 +252,12 @@ class Connection:
         A connection that libpq has found broken needs this too, because it still holds its descriptor.
         """
         if self._descriptor < 0:
+            if self._connection is not None:
+                super().close()
             return
         try:
-            self._reactor.removeReader(self)
-            self._reactor.removeWriter(self)
+            self.reactor.removeReader(self)
+            self.reactor.removeWriter(self)
         finally:  # even after an error, so that the running statement ends and the pool makes another connection
             self.libpq.close()
             os.close(self._descriptor)
@@ -221,23 +266,27 @@ class Connection:
             if self._on_lost is not None:
                 self._on_lost()
 
-    def logPrefix(self) -> str:
-        return "libpq"
-
     def fileno(self) -> int:
-        return self._descriptor
+        return super().fileno() if self._descriptor < 0 else self._descriptor
 
     def doRead(self) -> None:
         if self._outcome is not None:
             self._proceed()
+        elif self._descriptor < 0:
+            self.continuePolling()  # txpostgres would wait for input, even if libpq waits to write
         else:
             self._read_idle()
 
     def doWrite(self) -> None:
         if self._outcome is not None:
             self._proceed()
+        elif self._descriptor < 0:
+            super().doWrite()
 
     def connectionLost(self, reason: Failure) -> None:
+        if self._descriptor < 0:
+            super().connectionLost(reason)
+            return
         if self._outcome is not None:
             self._proceed()  # the complete result may have arrived before the end of the connection
         self.close()
@@ -271,8 +320,8 @@ class Connection:
         """Watch the socket for input, and while `sending`, for room to send more of the statement."""
         if sending != self._sending:
             self._sending = sending
-            (self._reactor.removeReader if sending else self._reactor.removeWriter)(self)
-            (self._reactor.addWriter if sending else self._reactor.addReader)(self)
+            (self.reactor.removeReader if sending else self.reactor.removeWriter)(self)
+            (self.reactor.addWriter if sending else self.reactor.addReader)(self)
 
     def _settle(self, result: list[Row] | Failure) -> None:
         outcome, self._outcome, self._cursor = self._outcome, None, None

@@ -101,33 +101,32 @@ class Database:
             lent = self.pool.borrow()
             connection = await lent if isinstance(lent, Deferred) else lent
             try:
-                return await self._run_on(connection, attempt, work)
-            except (TransactionAborted, TimedOut) as error:
-                # After a timeout only once more: three timeouts would take as long as the request may.
-                if not left or (isinstance(error, TimedOut) and left < ATTEMPTS - 1):
-                    raise
-                self._log.info("retrying a transaction: {error}", error=error)
-                await deferLater(self._reactor, self.pool.times.again)
+                result = await attempt(connection, work)
+            except Exception as error:
+                self._check_repeatable(error, connection, left)
+            else:
+                if connection.cancelled:
+                    _cancelled.set(True)
+                return result
+            finally:
+                self.pool.give_back(connection)
+            await deferLater(self._reactor, self.pool.times.again)
         raise AssertionError("unreachable")
 
-    async def _run_on(self, connection: Connection, attempt: Attempt[S, T], work: Work[S, T]) -> T:
-        try:
-            result = await attempt(connection, work)
-        except Exception as error:
-            if isinstance(error, Outdated):
-                self.pool.replace_all(connection)
-            if connection.cancelled:
-                if isinstance(error, Interrupted | TimedOut | Declined):
-                    self._log.error("database work failed after its client had disconnected: {error}", error=error)
-                elif not isinstance(error, Refused | TransactionAborted):
-                    self._log.failure("database work failed after its client had disconnected")
-                raise CancelledError from error
-            if isinstance(error, TransactionAborted) and self.pool.is_overdue(connection):
-                raise Interrupted(f"the transaction took more than {self.pool.times.work:g} s") from error
-            raise
-        else:
-            if connection.cancelled:
-                _cancelled.set(True)
-            return result
-        finally:
-            self.pool.give_back(connection)
+    def _check_repeatable(self, error: Exception, connection: Connection, left: int) -> None:
+        """Raise the exception that the caller of work gets for `error`, unless the work may run again."""
+        if isinstance(error, Outdated):
+            self.pool.replace_all(connection)
+        if connection.cancelled:
+            if isinstance(error, Interrupted | TimedOut | Declined):
+                self._log.error("database work failed after its client had disconnected: {error}", error=error)
+            elif not isinstance(error, Refused | TransactionAborted):
+                self._log.failure("database work failed after its client had disconnected")
+            raise CancelledError from error
+        if isinstance(error, TransactionAborted) and self.pool.is_overdue(connection):
+            raise Interrupted(f"the transaction took more than {self.pool.times.work:g} s") from error
+        # After a timeout only once more: three timeouts would take as long as the request may.
+        again = left > 0 if isinstance(error, TransactionAborted) else left == ATTEMPTS - 1
+        if not (again and isinstance(error, TransactionAborted | TimedOut)):
+            raise error
+        self._log.info("retrying a transaction: {error}", error=error)

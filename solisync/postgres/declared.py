@@ -35,7 +35,7 @@ class DeclaredStatement(Generic[P, R]):
 
     async def __call__(self, statements: Statements, *values: P.args, **named: P.kwargs) -> R:
         in_order = values if len(values) == self._count else self._in_order(values, named)
-        return self._result(await statements.run_all((self.statement, *in_order)))
+        return self._result(await statements.run((self.statement, *in_order)))
 
     def call(self, *values: P.args, **named: P.kwargs) -> Call:
         """The statement with its parameters, as a step of a transaction."""

@@ -16,10 +16,10 @@ from twisted.logger import Logger
 
 from ..errors import ConnectionFailed, WrongSchema
 from . import TIMES, PoolTimes
-from .connecting import connect, staggered_race
 from .connection import Connection, ServerIdentity
 from .dsn import each_address, each_host, server_of, with_defaults
 from .failures import PREPARED_TWICE, REMEDY, reason
+from .race import staggered_race
 from .statement import Row, Statement
 
 PORT = 5432  # libpq doesn't report the port if none was given
@@ -117,10 +117,12 @@ async def _open(
 ) -> Connection:
     """Open a connection to one address; cancelling this closes the connection.
 
-    Raises the same errors as `connect`, and ConnectionFailed if a pooler shares the connection.
+    Raises psycopg2.Error, ConnectionDone, ValueError or OSError. Raises ConnectionFailed if a pooler shares connections
+    to the server.
     """
-    connection = Connection(reactor, await connect(reactor, with_defaults(dsn)), times)
+    connection = Connection(reactor, times)
     try:
+        await connection.connect(with_defaults(dsn))
         direct = f"pg_backend_pid() = {_backend_pid(connection)}"
         # A connection that prepares statements doesn't share its connection to the server.
         own = "true" if statements else direct

@@ -17,10 +17,10 @@ from twisted.python.failure import Failure
 from ..errors import ConnectionFailed, ConnectionLost, Unavailable
 from ..process.logs import Reasons
 from . import TIMES, PoolTimes
-from .connecting import staggered_race
 from .connection import Connection, ServerIdentity
 from .dsn import each_host
 from .opening import open_connection
+from .race import staggered_race
 from .statement import Statement
 
 BORROWERS = 1_000  # the most that may wait at the same time

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
 from .connection import Connection
-from .statement import Call, Query, Row, Statement
+from .statement import Call, Query, Row
 
 S = TypeVar("S", bound="Statements")
 T = TypeVar("T")
@@ -18,28 +18,21 @@ class Statements:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def run(
-        self, statement: Statement, *parameters: object, first: Call | None = None
-    ) -> Coroutine[Any, Any, list[Row]]:
-        """Run `statement`, with `first` before it in the same round trip, and return its rows."""
-        call: Call = (statement, *parameters)
-        return self.run_all(call) if first is None else self.run_all(first, call)
-
-    def run_all(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters in one round trip; return the rows of the last."""
         return self._connection.run(*steps)
 
     async def many(self, query: Query[T], *parameters: object, first: Call | None = None) -> list[T]:
-        """Like `run`, but return each row as a value."""
-        return query.values(await self.run(query, *parameters, first=first))
+        """Run `query`, with `first` before it in the same round trip, and return each row as a value."""
+        return query.values(await self.run(*([first] if first else ()), (query, *parameters)))
 
     async def maybe(self, query: Query[T], *parameters: object, first: Call | None = None) -> T | None:
-        """Like `run`, but return the only row as a value, or None if there is no row; raise ValueError for more."""
-        return query.value_or_none(await self.run(query, *parameters, first=first))
+        """Like `many`, but return the only row as a value, or None if there is no row; raise ValueError for more."""
+        return query.value_or_none(await self.run(*([first] if first else ()), (query, *parameters)))
 
     async def one(self, query: Query[T], *parameters: object, first: Call | None = None) -> T:
-        """Like `run`, but return the only row as a value; raise ValueError for any other number of rows."""
-        return query.value(await self.run(query, *parameters, first=first))
+        """Like `many`, but return the only row as a value; raise ValueError for any other number of rows."""
+        return query.value(await self.run(*([first] if first else ()), (query, *parameters)))
 
 
 class Transaction(Statements):
@@ -56,7 +49,7 @@ class Transaction(Statements):
         Raises Interrupted if the connection is lost, because the outcome is then unknown.
         """
         try:
-            await self.run_all(*steps, after="; COMMIT" if steps else "COMMIT")
+            await self.run(*steps, after="; COMMIT" if steps else "COMMIT")
         except ConnectionLost as error:
             raise _unknown_outcome(error) from error
         self._committed = True
@@ -73,7 +66,7 @@ class Transaction(Statements):
             raise DatabaseError("work continued after a statement had failed")
         await self.commit_with()
 
-    def run_all(self, *steps: Call, after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call, after: str = "") -> Coroutine[Any, Any, list[Row]]:
         """Run statements with their parameters, and then the SQL `after`, in one round trip."""
         assert not self._committed, "the transaction has ended"
         before, self._opening = self._opening, ""

@@ -142,7 +142,7 @@ async def register(
     record: RefreshRecord,
 ) -> bool:
     """Create a player, with a first session; False if the name is taken."""
-    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *record))
+    return bool(await statements.run((REGISTER, user_id, username, password_hash, now, *record)))
 
 
 @maybe("SELECT username, avatar_extension, guest FROM users WHERE id = $1::uuid", row=Profile)
@@ -169,7 +169,7 @@ async def credentials_of(user_id: str) -> Credentials | None:
 async def change_password(statements: Statements, user_id: str, *, verified_hash: str, password_hash: str) -> bool:
     """Replace the verified password hash; False if it has changed since, or the player no longer exists."""
     digest = sha256(verified_hash.encode()).hexdigest()
-    return bool(await statements.run(CHANGE_PASSWORD, user_id, digest, password_hash))
+    return bool(await statements.run((CHANGE_PASSWORD, user_id, digest, password_hash)))
 
 
 # Analytics may name the player by id or username. A username of 32 hexadecimal digits is stored there as a UUID. If
@@ -211,7 +211,7 @@ async def reset_password(transaction: Transaction, username: str, password_hash:
     """
     user_id = await transaction.maybe(SET_PASSWORD, username, password_hash)
     if user_id is not None:
-        await transaction.run_all((REVOKE, user_id), (FORGET_CODES, user_id))
+        await transaction.run((REVOKE, user_id), (FORGET_CODES, user_id))
     return user_id
 
 
@@ -254,4 +254,4 @@ async def rename(transaction: Transaction, user_id: str, username: str, names: N
 
     Needs the lock of the player's row.
     """
-    await transaction.run_all((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))
+    await transaction.run((RENAME, user_id, username), (RENAME_EVENTS, *names, user_id))

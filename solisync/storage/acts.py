@@ -174,7 +174,7 @@ async def record_export(
 ) -> None:
     """Record that an operator exported a player's data."""
     who = (by.kind, by.name, EXPORT, "player", reason, by.client, by.request_id)
-    await statements.run(RECORD, *who, user_id, None, note, None, None)
+    await statements.run((RECORD, *who, user_id, None, note, None, None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

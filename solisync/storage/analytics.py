@@ -82,14 +82,16 @@ async def store(
 ) -> int:
     """Store events with distinct ids, except those that are stored already; return the number of new ones."""
     rows = await statements.run(
-        STORE,
-        session_id,
-        name,
-        now,
-        [event.id for event in events],
-        [event.event_type for event in events],
-        [bytes(event.payload).decode() for event in events],
-        [event.client_time.isoformat() for event in events],
+        (
+            STORE,
+            session_id,
+            name,
+            now,
+            [event.id for event in events],
+            [event.event_type for event in events],
+            [bytes(event.payload).decode() for event in events],
+            [event.client_time.isoformat() for event in events],
+        ),
     )
     return len(rows)
 

@@ -116,7 +116,7 @@ async def show(statements: Statements, board: str, player: str, window: Window) 
     """The entries in a window of a board, and the next one if there is one; none around a player without an entry."""
     if window.around_me:
         return await statements.many(AROUND, board, player)
-    rows = await statements.run(PAGE, board, player, *(window.after or FIRST), window.limit + 1)
+    rows = await statements.run((PAGE, board, player, *(window.after or FIRST), window.limit + 1))
     return PAGE.values(rows)
 
 

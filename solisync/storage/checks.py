@@ -158,12 +158,12 @@ async def renew(statements: Statements, claim: Claim, *, seconds: float) -> date
 
 async def release(statements: Statements, claim: Claim) -> None:
     """Give a claim back without counting the attempt."""
-    await statements.run(RELEASE, claim.replay_id, claim.until)
+    await statements.run((RELEASE, claim.replay_id, claim.until))
 
 
 async def search(statements: Statements, claim: Claim) -> None:
     """Move a replay to the end of the queue for searches."""
-    await statements.run(SEARCH, claim.replay_id, claim.until)
+    await statements.run((SEARCH, claim.replay_id, claim.until))
 
 
 async def settle(

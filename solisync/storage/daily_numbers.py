@@ -99,7 +99,7 @@ TAKE_TURN = Query(
 async def count(transaction: Transaction) -> None:
     """Count the numbers of all days to count, unless another node is counting."""
     if await transaction.one(TAKE_TURN):
-        await transaction.run(COUNT)
+        await transaction.run((COUNT,))
 
 
 @one(

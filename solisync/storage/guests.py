@@ -103,7 +103,7 @@ async def register(
 
     Raises DatabaseError if a guest has or had the key.
     """
-    return bool(await statements.run(REGISTER, user_id, username, password_hash, now, *record, key))
+    return bool(await statements.run((REGISTER, user_id, username, password_hash, now, *record, key)))
 
 
 class Holder(NamedTuple):
@@ -163,13 +163,13 @@ async def claim(user_id: str, username: str, password_hash: str) -> str | None:
 
 async def rename_events(transaction: Transaction, user_id: str, names: NamesOfEvents) -> None:
     """Give the events of a guest the new name. Needs the lock of the guest's row."""
-    await transaction.run_all((RENAME_EVENTS, *names, user_id))
+    await transaction.run((RENAME_EVENTS, *names, user_id))
 
 
 async def lock_pair(transaction: Transaction, player: str, guest: str) -> Pair | None:
     """Lock the rows of a player and a guest, in the order of their ids; None if the player no longer exists."""
     first, second = sorted((player, guest))
-    await transaction.run(LOCK, first)
+    await transaction.run((LOCK, first))
     return await transaction.maybe(PAIR, player, guest, first=(LOCK, second))
 
 
@@ -188,7 +188,7 @@ async def has_replays(guest: str) -> bool:
 
 async def move(transaction: Transaction, player: str, guest: str) -> None:
     """Give a guest's replays to a player, and record who has them. Needs the locks of `lock_pair`."""
-    await transaction.run(MOVE, player, guest)
+    await transaction.run((MOVE, player, guest))
 
 
 class GuestPage(NamedTuple):

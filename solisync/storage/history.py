@@ -179,7 +179,7 @@ PICTURED = _changed("avatars", "avatar changed", "avatar_extension")
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
     """Store events of players who exist: of each player and day, up to DAILY_MAX refusals and DAILY_MAX others."""
     happened = [each.happened for each in occurrences]
-    await statements.run(
+    store = (
         STORE,
         [each.ago for each in occurrences],
         [each.user_id for each in happened],
@@ -187,8 +187,8 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
         [each.reason for each in happened],
         [each.client for each in happened],
         [each.times for each in occurrences],
-        first=(TAKE_TURNS,),
     )
+    await statements.run((TAKE_TURNS,), store)
 
 
 # The rows with the lowest ids are the oldest, within seconds. So a round that meets a younger row deletes no further.

@@ -104,7 +104,7 @@ async def opt_out(user_id: str) -> bool:
 
 async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
     """Show the player's entry under this name, improved by these bests. Needs the lock of the player's row."""
-    await transaction.run(OPT_IN, user_id, display_name, bests.score, bests.seconds, now)
+    await transaction.run((OPT_IN, user_id, display_name, bests.score, bests.seconds, now))
 
 
 def improving(user_id: str, bests: Bests | None, now: datetime) -> tuple[Call, ...]:

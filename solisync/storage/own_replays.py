@@ -92,7 +92,7 @@ _UNLISTED = "CASE WHEN replays.held THEN unlisted AND $3::boolean WHEN NOT $3::b
 
 async def page(statements: Statements, user_id: str, before: ListPosition | None) -> list[OwnReplay] | None:
     """Up to RECENT_MAX + 1 of the player's replays older than `before`, newest first; None without a player."""
-    rows = await statements.run(LIST, user_id, *(before or paging.END))
+    rows = await statements.run((LIST, user_id, *(before or paging.END)))
     if not rows:
         return None
     return sorted(LIST.values(row for row in rows if row[0] is not None), key=_order, reverse=True)
@@ -103,7 +103,7 @@ async def listed_page(statements: Statements, username: str, before: ListPositio
 
     The list is empty for a suspended player.
     """
-    rows = await statements.run(LISTED, username, *(before or paging.END))
+    rows = await statements.run((LISTED, username, *(before or paging.END)))
     return sorted(LISTED.values(rows), key=_order, reverse=True)
 
 

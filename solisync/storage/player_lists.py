@@ -125,7 +125,8 @@ def _first(order: str, column: str) -> Query[_Ranked]:
     """The query for the first players; the index of `replays` has only rows with a number."""
     found = f"""
         SELECT user_id AS id, {column}::bigint AS key FROM replay_usage
-        WHERE {column} IS NOT NULL AND ({column}, user_id) < ($1::bigint, $2::uuid) ORDER BY {column} DESC, user_id DESC LIMIT $3::int
+        WHERE {column} IS NOT NULL AND ({column}, user_id) < ($1::bigint, $2::uuid)
+        ORDER BY {column} DESC, user_id DESC LIMIT $3::int
     """  # noqa: S608
     return _query(order, found)
 

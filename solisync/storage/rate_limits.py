@@ -60,7 +60,7 @@ class Hit(NamedTuple):
 
 async def hit(statements: Statements, request: Hit) -> float | None:
     """Count one request; return None if it is admitted, or else the seconds until there is room."""
-    (row,) = await statements.run(HIT, *request)
+    (row,) = await statements.run((HIT, *request))
     wait: float | None = row[0]
     return wait
 
@@ -75,4 +75,4 @@ async def prune(statements: Statements, *, windows: Mapping[str, int], most: int
 
     `windows` maps the name of each limit to its seconds. A limit of another version counts as the longest of them.
     """
-    return len(await statements.run(PRUNE, [*windows], [*windows.values()], max(windows.values()), most))
+    return len(await statements.run((PRUNE, [*windows], [*windows.values()], max(windows.values()), most)))

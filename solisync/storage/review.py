@@ -47,7 +47,7 @@ _STATEMENTS = {"names": NAMES, "avatars": AVATARS, "players": PLAYERS, "entries"
 
 async def see(statements: Statements, kind: str, items: Sequence[str], *, admin: str) -> bool:
     """Mark items as seen; return whether any wasn't. The items are numbers of lines, or ids, as the lists have them."""
-    return bool(await statements.run(_STATEMENTS[kind], list(items), admin))
+    return bool(await statements.run((_STATEMENTS[kind], list(items), admin)))
 
 
 @found("DELETE FROM review_seen WHERE kind = $1::text AND item = ANY ($2::text[]) RETURNING true", prepared=False)

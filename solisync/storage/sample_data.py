@@ -110,7 +110,7 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
     ids = [player.id for player in players]
     names = [f"{PREFIX}{player.number}" for player in players]
     seen = [player for player in players if player.made.display_name is not None]
-    await transaction.run_all(
+    await transaction.run(
         (PLAYERS, ids, names, password_hash, [player.made.created_at.isoformat() for player in players]),
         (DOCUMENTS, ids, [player.made.document.decode() for player in players]),
         (
@@ -126,7 +126,7 @@ async def store_players(transaction: Transaction, players: Sequence[NewPlayer], 
 
 async def store_replays(statements: Statements, replays: Sequence[NewReplay]) -> None:
     """Store sample replays."""
-    await statements.run(REPLAYS, *sent(replays))
+    await statements.run((REPLAYS, *sent(replays)))
 
 
 async def store_history(statements: Statements, players: Sequence[NewPlayer]) -> None:
@@ -137,4 +137,4 @@ async def store_history(statements: Statements, players: Sequence[NewPlayer]) ->
         for event in ("register", "opted in")
         if event == "register" or player.made.display_name is not None
     ]
-    await statements.run(HISTORY, *map(list, zip(*lines, strict=True)))
+    await statements.run((HISTORY, *map(list, zip(*lines, strict=True))))

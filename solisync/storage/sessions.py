@@ -240,7 +240,7 @@ async def rotate(
     the request is not admitted. Raises Unavailable if no second is free for `exp`; then nothing was counted.
     """
     new = (record.jti, record.expires, record.access_expiry, record.user_agent)
-    ((wait, *rotated),) = await statements.run(ROTATE, user_id, spent, now, *new, *hit, record.retry_digest)
+    ((wait, *rotated),) = await statements.run((ROTATE, user_id, spent, now, *new, *hit, record.retry_digest))
     return wait, None if rotated[0] is None else Rotated(*rotated)
 
 
@@ -320,7 +320,7 @@ async def listed(statements: Statements, user_id: str, access_expiry: int | None
 
     The current one is the session whose newest access token, or the one before, has this `exp`.
     """
-    rows = await statements.run(LIST, user_id, access_expiry)
+    rows = await statements.run((LIST, user_id, access_expiry))
     return LIST.values(row for row in rows if row[0] is not None) if rows else None
 
 
@@ -351,4 +351,4 @@ async def revoke_everyone(transaction: Transaction) -> int:
 
     A refresh that waits for this lock finds its token deleted.
     """
-    return len(await transaction.run_all((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))
+    return len(await transaction.run((LOCK_EVERYONE,), (REVOKE_EVERYONE,)))

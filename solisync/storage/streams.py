@@ -91,4 +91,4 @@ async def revisions(statements: Statements, players: Sequence[str]) -> dict[str,
 
 async def notify(statements: Statements, messages: Sequence[str]) -> None:
     """Send these messages to all processes that listen."""
-    await statements.run(NOTIFY, [*messages])
+    await statements.run((NOTIFY, [*messages]))

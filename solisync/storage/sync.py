@@ -148,7 +148,7 @@ async def pull_uncounted(
     statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: GameCounts
 ) -> None:
     """Record that the session received a document that no version has counted, and store its counts."""
-    await statements.run(PULL_UNCOUNTED, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest())
+    await statements.run((PULL_UNCOUNTED, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest()))
 
 
 @maybe(

@@ -123,7 +123,7 @@ async def test_silent_address_does_not_hide_the_next_one(reactor, either, monkey
         times = PoolTimes(head_start=0.05, connect=1000)
         database = Database(reactor=reactor, size=8, statements=(PORT,), times=times)
         database.open(primary.dsn.replace("127.0.0.1", "db.test"))
-        assert await database.run(lambda transaction: transaction.run(PORT)) == [(primary.port,)]
+        assert await database.run(lambda transaction: transaction.run((PORT,))) == [(primary.port,)]
         held = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'solisync'"
         await until(reactor, lambda: len(primary.sql(held)) == 8)
         await database.close(0)
@@ -142,8 +142,8 @@ async def test_pool_leaves_a_frozen_primary(reactor, pair, wanted):
     primary.freeze()
     began = time.monotonic()
     with pytest.raises(DatabaseError):
-        await database.run(lambda transaction: transaction.run(PORT))
-    ports = [await database.run(lambda transaction: transaction.run(PORT)) for _ in range(8)]
+        await database.run(lambda transaction: transaction.run((PORT,)))
+    ports = [await database.run(lambda transaction: transaction.run((PORT,))) for _ in range(8)]
     assert ports == [[(standby.port,)]] * 8
     assert time.monotonic() - began < 10 * 0.5
     await until(reactor, lambda: len(standby.sql(held)) == 8)

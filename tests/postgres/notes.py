@@ -73,13 +73,13 @@ def terminate(dsn, number):
 
 
 async def add(transaction, n):
-    await transaction.run(ADD, n)
+    await transaction.run((ADD, n))
 
 
 async def pid(transaction):
-    ((number,),) = await transaction.run(PID)
+    ((number,),) = await transaction.run((PID,))
     return number
 
 
 async def sleep(transaction, seconds):
-    await transaction.run(SLEEP, seconds)
+    await transaction.run((SLEEP, seconds))

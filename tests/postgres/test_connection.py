@@ -10,7 +10,8 @@ from psycopg2.extensions import parse_dsn
 from twisted.internet.defer import gatherResults
 
 from solisync.errors import ConnectionFailed, ConnectionLost, DatabaseError, Declined
-from solisync.postgres import PoolTimes, connecting, opening
+from solisync.postgres import TIMES, PoolTimes, opening
+from solisync.postgres.connection import Connection
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.postgres.opening import open_connection
 from solisync.postgres.statement import Statement
@@ -23,7 +24,7 @@ from tests.postgres.notes import SHOW, add, backends, notes, pid, started, termi
 
 async def test_every_connection_bounds_idle_transactions(make_database):
     """A node that vanishes during a transaction keeps its locks for seconds only."""
-    show = await make_database().run(lambda transaction: transaction.run(SHOW, "idle_in_transaction_session_timeout"))
+    show = await make_database().run(lambda transaction: transaction.run((SHOW, "idle_in_transaction_session_timeout")))
     assert show == [("10s",)]
 
 
@@ -137,13 +138,29 @@ async def test_closed_connection_leaves_no_trace_in_the_reactor(reactor, dsn):
 
 async def test_attempt_to_connect_waits_for_one_event_at_a_time(reactor, dsn):
     """An event for the former owner of its file descriptor leaves no registration that libpq doesn't know of."""
-    attempt = connecting._Attempt(reactor)
+    attempt = Connection(reactor, TIMES)
     outcome = attempt.connect(dsn)
     assert attempt in reactor.getWriters()
     attempt.doRead()
     assert (attempt in reactor.getReaders(), attempt in reactor.getWriters()) == (True, False)
     await outcome
     attempt.close()
+
+
+async def test_connection_is_one_of_txpostgres(reactor, dsn):
+    """Cursors and `runQuery` of txpostgres work on it, between statements of its own; its `cancel` is refused."""
+    connection = await open_connection(reactor, dsn)
+    for number in range(3):
+        cursor = await connection.cursor().execute("SELECT %s + 1", (number,))
+        assert cursor.fetchall() == [(number + 1,)]
+        assert await connection.runQuery("SELECT pg_backend_pid()") == await connection.execute(
+            "SELECT pg_backend_pid()"
+        )
+    running = connection.runQuery("SELECT pg_sleep(0.1)::text")
+    with pytest.raises(NotImplementedError):
+        connection.cancel(running)
+    assert await running == [("",)]
+    connection.close()
 
 
 async def check_new_connections(reactor, dsn):
@@ -214,7 +231,7 @@ async def test_parameters_are_taken_literally(make_database, prepared, text):
     """No part of a parameter is read as syntax, prepared or not."""
     echo = Statement("echo", "SELECT $1::text, '%', 7 % $2::int, $1::text")
     database = make_database(statements=(echo,) if prepared else ())
-    assert await database.run(lambda transaction: transaction.run(echo, text, 4)) == [(text, "%", 3, text)]
+    assert await database.run(lambda transaction: transaction.run((echo, text, 4))) == [(text, "%", 3, text)]
 
 
 @pytest.mark.parametrize("prepared", [True, False])
@@ -222,7 +239,7 @@ async def test_statement_without_parameters_may_contain_a_percent_sign(make_data
     """The per cent sign is the modulo operator and a wildcard, prepared or not."""
     modulo = Statement("modulo", "SELECT 7 % 4, 'abc' LIKE 'a%'")
     database = make_database(statements=(modulo,) if prepared else ())
-    assert await database.run(lambda transaction: transaction.run(modulo)) == [(3, True)]
+    assert await database.run(lambda transaction: transaction.run((modulo,))) == [(3, True)]
 
 
 async def test_unsendable_parameter_fails_before_it_is_sent(make_database, dsn, reactor):
@@ -232,13 +249,13 @@ async def test_unsendable_parameter_fails_before_it_is_sent(make_database, dsn, 
 
     async def bad(transaction, text):
         await add(transaction, 1)
-        await transaction.run(SHOW, text)
+        await transaction.run((SHOW, text))
 
     for text in ("a\0b", "\ud800"):
         with pytest.raises(ValueError):
             await database.transact(bad, text)
         with pytest.raises(ValueError):
-            await database.run(lambda transaction, text=text: transaction.run(SHOW, text))
+            await database.run(lambda transaction, text=text: transaction.run((SHOW, text)))
     assert await database.run(pid) == before
     assert notes(dsn) == []
     terminate(dsn, before)

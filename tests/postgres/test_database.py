@@ -44,12 +44,12 @@ async def test_deadlock_is_retried(make_database, dsn, reactor):
 
     async def lock(transaction, first, second):
         attempts.append(first)
-        await transaction.run(LOCK, first)
+        await transaction.run((LOCK, first))
         locked.add(first)
         if len(locked) == 2 and not both.called:
             both.callback(None)
         await gatherResults([both] if not both.called else [])
-        await transaction.run(LOCK, second)
+        await transaction.run((LOCK, second))
         await add(transaction, first * 10)
 
     await gatherResults([started(database.transact(lock, 1, 2)), started(database.transact(lock, 2, 1))])
@@ -65,7 +65,7 @@ async def test_only_transient_errors_are_retried(make_database, reactor, code, t
 
     async def fail(transaction):
         attempts.append(reactor.seconds())
-        await transaction.run(FAIL, code)
+        await transaction.run((FAIL, code))
 
     with pytest.raises(DatabaseError):
         await getattr(make_database(), method)(fail)
@@ -118,7 +118,7 @@ async def test_outdated_connection_is_replaced_and_its_work_retried(make_databas
     async def outdated(transaction):
         pids.append(await pid(transaction))
         if len(pids) < 3:
-            await transaction.run(FAIL, code)
+            await transaction.run((FAIL, code))
         return "cured"
 
     assert await make_database(times=PoolTimes(settled=0)).transact(outdated) == "cured"
@@ -134,7 +134,7 @@ async def test_work_is_retried_at_each_change_of_a_result_type(make_database, ds
             await gatherResults([started(database.run(pid)) for _ in range(4)])
             run_sql(dsn, f"ALTER TABLE notes ADD COLUMN again{number} int")
             for _ in range(4):
-                assert await database.run(lambda transaction: transaction.run(everything)) == []
+                assert await database.run(lambda transaction: transaction.run((everything,))) == []
     finally:
         for number in range(5):
             run_sql(dsn, f"ALTER TABLE notes DROP COLUMN IF EXISTS again{number}")
@@ -160,7 +160,7 @@ async def test_unreadable_value_is_an_error(make_database):
     number = await database.run(pid)
     for method in (database.run, database.transact):
         with pytest.raises(ValueError, match="year"):
-            await method(lambda transaction: transaction.run(FAR))
+            await method(lambda transaction: transaction.run((FAR,)))
         assert await database.run(pid) == number
 
 
@@ -234,8 +234,8 @@ async def test_failed_work_of_a_cancelled_caller_is_not_retried(make_database, d
     async def abort(transaction):
         attempts_made.append(1)
         await add(transaction, 1)
-        await transaction.run(WAIT)
-        await transaction.run(FAIL, "40P01")
+        await transaction.run((WAIT,))
+        await transaction.run((FAIL, "40P01"))
 
     database = make_database()
     await database.run(pid)
@@ -268,7 +268,7 @@ async def test_caller_cancelled_between_attempts_gets_no_other(make_database, re
 
     async def fail(transaction):
         attempts.append(1)
-        await transaction.run(FAIL, "40P01")
+        await transaction.run((FAIL, "40P01"))
 
     database = make_database(times=PoolTimes(again=PATIENCE))
     caller = started(database.transact(fail))
@@ -332,7 +332,7 @@ async def test_closing_cuts_work_after_its_time(make_database, dsn):
 
     async def slowly(transaction):
         await add(transaction, 1)
-        await transaction.run(WAIT)
+        await transaction.run((WAIT,))
 
     database = make_database()
     await database.run(pid)

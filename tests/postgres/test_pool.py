@@ -47,7 +47,7 @@ async def test_bad_connection_makes_the_pool_replace_all(make_database, dsn, rea
         busy = started(database.run(add, SLOW))
         if trouble == "outdated":
             with pytest.raises(DatabaseError):
-                await database.run(lambda transaction: transaction.run(FAIL, "25006"))
+                await database.run(lambda transaction: transaction.run((FAIL, "25006")))
         else:
             database.pool.times = PoolTimes(settled=0, work=0.1)
             with pytest.raises(DatabaseError):

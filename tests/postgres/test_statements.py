@@ -93,7 +93,7 @@ class Sent:
         self.rows = rows
         self.steps = []
 
-    async def run_all(self, *steps):
+    async def run(self, *steps):
         self.steps += steps
         return self.rows
 

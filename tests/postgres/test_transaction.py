@@ -52,7 +52,7 @@ async def test_any_exception_rolls_back(make_database, dsn, error):
 async def test_single_statement_is_atomic(make_database, dsn):
     """A statement that fails halfway stores nothing."""
     with pytest.raises(DatabaseError, match="division by zero"):
-        await make_database().run(lambda transaction: transaction.run(ADD_AND_DIVIDE, 1))
+        await make_database().run(lambda transaction: transaction.run((ADD_AND_DIVIDE, 1)))
     assert notes(dsn) == []
 
 
@@ -71,7 +71,7 @@ async def test_several_statements_share_a_round_trip(make_database, dsn, prepare
     percent = Statement("percent", "SELECT 7 % $1::int, 8 % 5")
 
     async def work(transaction):
-        rows = await transaction.run_all((ADD, 1), (ADD, 2), (percent, 4))
+        rows = await transaction.run((ADD, 1), (ADD, 2), (percent, 4))
         await transaction.commit_with((ADD, 3), (ADD, SLOW))
         return rows
 
@@ -101,7 +101,7 @@ async def test_swallowed_error_does_not_commit(make_database, dsn):
     async def swallow(transaction):
         await add(transaction, 1)
         with pytest.raises(DatabaseError):
-            await transaction.run(FAIL, "22000")
+            await transaction.run((FAIL, "22000"))
 
     with pytest.raises(DatabaseError, match="continued after"):
         await make_database().transact(swallow)
@@ -127,14 +127,14 @@ async def test_statement_that_waits_too_long_is_an_error(make_database, dsn, set
     """Sleeping and waiting for a lock end at the server's timeout; the connection stays in use."""
     database = make_database()
     before = await database.run(pid)
-    assert await database.run(lambda transaction: transaction.run(SHOW, setting)) == [(expected,)]
+    assert await database.run(lambda transaction: transaction.run((SHOW, setting))) == [(expected,)]
     await database.run(add, 1)
     holder = connect(dsn)
     holder.cursor().execute("BEGIN; SELECT n FROM notes FOR UPDATE")
 
     async def wait(transaction):
-        await transaction.run(SET, setting, "30ms")
-        await transaction.run(LOCK, 1)
+        await transaction.run((SET, setting, "30ms"))
+        await transaction.run((LOCK, 1))
 
     with pytest.raises(DatabaseError, match="timeout"):
         await database.transact(wait)

@@ -339,7 +339,7 @@ async def test_pruning_skips_locked_events(server, database):
     await counted(server, batch(*events(3)))
 
     async def hold_one(transaction):
-        await transaction.run(HOLD)
+        await transaction.run((HOLD,))
         return await database.run(analytics.prune, days=0, most=10)
 
     assert await database.transact(hold_one) == 2

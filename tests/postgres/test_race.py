@@ -5,7 +5,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from solisync.errors import ConnectionFailed
-from solisync.postgres.connecting import staggered_race
+from solisync.postgres.race import staggered_race
 
 HEAD_START = 0.5
 
