@@ -69,6 +69,7 @@ class Connection(txpostgres.Connection):
     _log = Logger()
 
     server: ServerIdentity
+    libpq: Any  # psycopg2's connection, once it is connected
 
     def __init__(self, reactor: Any, times: PoolTimes) -> None:
         super().__init__(reactor)
@@ -82,11 +83,6 @@ class Connection(txpostgres.Connection):
         self._outcome: Deferred[list[Row]] | None = None
         self._sending = False
         self._descriptor = -1  # while connecting, and when closed
-
-    @property
-    def libpq(self) -> Any:
-        """psycopg2's connection, in asynchronous mode."""
-        return self._connection
 
     def poll(self) -> Deferred[Self]:
         """Poll until connected.
@@ -116,6 +112,7 @@ class Connection(txpostgres.Connection):
     def _watch_duplicate(self, connected: Self) -> Self:
         self.reactor.removeReader(self)
         self.reactor.removeWriter(self)
+        self.libpq = self.pollable()
         reported = map(self.libpq.get_parameter_status, ("in_hot_standby", "default_transaction_read_only"))
         self._was_read_only = "on" in reported
         self._descriptor = os.dup(self.libpq.fileno())
