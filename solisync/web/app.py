@@ -1,22 +1,21 @@
-"""Finds the route of a request, and runs its handler. Only this module uses klein.
+"""The Klein app: its endpoints are the routes, found by its URL map. Only this module uses klein.
 
 All routes are in one flat Klein, because its error handlers don't reach sub-apps, and nested apps take 50 % more CPU
-time. A dispatcher runs before klein, which answers only unknown paths and methods.
+time.
 """
 
-import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
 from klein import Klein
 from klein.resource import KleinResource
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
-from werkzeug.routing import Rule
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import NotFound as NoSuchPath
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
@@ -30,7 +29,7 @@ from .error_replies import Presentation, as_json, error_reply
 from .handler_limits import OneAtATime, TimeLimit
 from .route import Route
 from .wire.reply import BODY_COMPRESSED, BODY_TOO_LARGE, Refusal, Reply
-from .wire.request import Request
+from .wire.request import Request, named_method
 
 HANDLER_SECONDS = 15.0
 
@@ -49,8 +48,9 @@ def check_same_origin(request: Request) -> None:
 class App(KleinResource):
     """Serves a table of routes: identifies the client of each request, applies the rate limit, and runs the handler.
 
-    Requests with a route skip klein. Subclasses identify the client. `observer`, if given, is called with each account
-    event.
+    Each route is an endpoint of klein. Its route is found when the head of a request has arrived, because limits and
+    bodies depend on it. So `render` replaces that of klein, which would find it later, and whose adapters take 240,000
+    instructions. Subclasses identify the client. `observer`, if given, is called with each account event.
     """
 
     _log = Logger()
@@ -74,12 +74,12 @@ class App(KleinResource):
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, OneAtATime.name))
         self._time_limit = TimeLimit(reactor=reactor)
-        self._dispatcher = Dispatcher(routes)
         klein = Klein()
         klein.url_map.merge_slashes = False  # otherwise klein redirects "//api/me"
         for route in routes:
             path = route.path.replace("{", "<").replace("}", ">")
-            klein.url_map.add(Rule(path, methods=[route.method], endpoint=f"{route.method} {route.path}"))
+            klein.route(path, methods=[route.method], endpoint=route.endpoint)(self._endpoint(route))
+        self._urls = UrlMap(klein, {route.endpoint: route for route in routes})
         klein.handle_errors(Exception)(self._send_error)
         super().__init__(klein)
 
@@ -89,11 +89,15 @@ class App(KleinResource):
         `size` is None while the size of the body is unknown. Raises Refused if the body won't be read.
         """
         route: Route | None = request.route
-        if route is None:
-            route, request.variables = self._dispatcher.find(request.method, request.target)
-            request.route = route
-            if not (self._dispatcher.shares(request.target) if route is None else route.shared):
-                request.shared = False
+        if route is None and request.unrouted is None:
+            try:
+                route, request.variables = self._urls.find(request.method, request.target)
+            except HTTPException as error:
+                request.unrouted = error
+                request.shared = self._urls.is_shared(error, request.target)
+            else:
+                request.route = route
+                request.shared = route.shared
         if size == 0:
             return None
         if size is not None and size > MAX_BODY:
@@ -127,8 +131,9 @@ class App(KleinResource):
 
     def render(self, request: Any) -> Any:
         if request.route is None:
-            return super().render(request)
-        work = Deferred.fromCoroutine(self._reply(request))
+            request.answer(self._error(request, Failure(request.unrouted)))
+            return NOT_DONE_YET
+        work: Any = self._app.execute_endpoint(request.route.endpoint, request, **request.variables)
         # Fast path: skips the timer if the reply is ready, 60,000 instructions, see docs/performance.md
         if not work.called:
             # a failure after the outcome is only logged: the client has gone, or has its reply
@@ -137,6 +142,13 @@ class App(KleinResource):
             request.on_gone = work.cancel
         work.addBoth(self._answer, request)
         return NOT_DONE_YET
+
+    def _endpoint(self, route: Route) -> Callable[..., Any]:
+        def endpoint(request: Request, **variables: str) -> Awaitable[Reply]:
+            return self._reply(request, route, variables)
+
+        endpoint.__name__ = route.name
+        return endpoint
 
     def _send_error(self, request: Any, failure: Failure) -> None:
         request.send(self._error(request, failure))
@@ -150,8 +162,7 @@ class App(KleinResource):
     def _error(self, request: Request, failure: Failure) -> Reply:
         return self._present_error(request, error_reply(request, failure))
 
-    async def _reply(self, request: Request) -> Reply:
-        route: Route = request.route
+    async def _reply(self, request: Request, route: Route, variables: Mapping[str, str]) -> Reply:
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
         observed.set(None if self._observer is None else Observed(caller.bucket, self._observer))
@@ -169,7 +180,7 @@ class App(KleinResource):
         try:
             if b"?" in request.uri and not route.is_page:
                 request.check_query()
-            arguments: dict[str, Any] = {**request.variables}
+            arguments: dict[str, Any] = {**variables}
             for name, read in route.arguments:
                 arguments[name] = read(request)
         except Refused:
@@ -181,41 +192,34 @@ class App(KleinResource):
         return answer if isinstance(answer, Reply) else Reply.of(answer)
 
 
-class Dispatcher:
-    """Finds routes by method and path, like klein."""
+class UrlMap:
+    """Finds the route of a request in klein's URL map; HEAD has the routes of GET.
 
-    # Fast path: replaces klein's own dispatch, 240,000 instructions, see docs/performance.md
+    A path has one spelling, without percent-encoding: otherwise "/api%2Fme" would be "/api/me" here but another path to
+    a proxy. werkzeug takes "//api/me" for "/api/me", and "get" for "GET", although methods are case-sensitive.
+    Here these have no route.
+    """
 
-    def __init__(self, routes: tuple[Route, ...]) -> None:
-        self._plain: dict[tuple[bytes, bytes], Route] = {}
-        self._patterns: dict[bytes, list[tuple[re.Pattern[bytes], Route]]] = {}
-        for route in routes:
-            method, path = route.method.encode("ascii"), route.path.encode("ascii")
-            if b"{" in path:
-                pattern = re.compile(_pattern(path, rb"(?P<\1>[^/%]+)"))
-                self._patterns.setdefault(method, []).append((pattern, route))
-            else:
-                self._plain[method, path] = route
-                if method == b"GET":
-                    self._plain[b"HEAD", path] = route
-        self._patterns[b"HEAD"] = self._patterns.get(b"GET", [])
-        unshared = (route.path.encode("ascii") for route in routes if not route.shared)
-        self._unshared = re.compile(b"|".join(_pattern(path, b"[^/]+") for path in unshared) or rb"(?!)")
+    def __init__(self, klein: Klein, routes: dict[str, Route]) -> None:
+        self._map = klein.url_map.bind("localhost")
+        self._routes = routes  # by endpoint
+        self._remembered: dict[tuple[bytes, bytes], Route] = {}  # routes of paths without variables
 
-    def find(self, method: bytes, path: bytes) -> tuple[Route | None, dict[str, str]]:
-        """Return the route, or None, and the variables in the path. HEAD has the routes of GET."""
-        route = self._plain.get((method, path))
-        if route is None:
-            for pattern, candidate in self._patterns.get(method, ()):
-                match = pattern.fullmatch(path)
-                if match is not None:
-                    return candidate, {name: value.decode("ascii") for name, value in match.groupdict().items()}
-        return route, {}
+    def find(self, method: bytes, path: bytes) -> tuple[Route, dict[str, str]]:
+        """Return the route, and the variables in the path; raises werkzeug's NotFound or MethodNotAllowed."""
+        route = self._remembered.get((method, path))
+        if route is not None:
+            return route, {}
+        if not path.startswith(b"/") or path.startswith(b"//") or b"%" in path:
+            raise NoSuchPath
+        verb = named_method(method).decode("ascii")
+        rule, variables = self._map.match(path.decode("latin-1"), verb, return_rule=True)
+        route = self._routes[rule.endpoint]
+        if not variables:
+            self._remembered[method, path] = route
+        return route, dict(variables)
 
-    def shares(self, path: bytes) -> bool:
-        """Whether pages of other origins may read the error of a request without a route."""
-        return not self._unshared.fullmatch(path)
-
-
-def _pattern(path: bytes, variable: bytes) -> bytes:
-    return re.sub(rb"\\{(\w+)\\}", variable, re.escape(path))
+    def is_shared(self, error: HTTPException, path: bytes) -> bool:
+        """Whether pages of other origins may read this error of `find`."""
+        methods = (error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else ()
+        return all(self.find(method.encode("ascii"), path)[0].shared for method in methods)

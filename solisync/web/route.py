@@ -165,8 +165,10 @@ class Route:
     answer: Any = None
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    endpoint: str = field(init=False)  # of klein
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "endpoint", f"{self.method} {self.path}")
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
         object.__setattr__(self, "shared", self.shared and not self.same_origin)
         parameters = {name.rstrip("_"): each for name, each in signature(self.handler).parameters.items()}

@@ -6,14 +6,13 @@ import itertools
 import msgspec
 
 from solisync.errors import STATUS
-from solisync.web.app import Dispatcher
 from solisync.web.console.acts import Acts
 from solisync.web.console.app import console_routes
 from solisync.web.console.players import PlayerViews
 from solisync.web.console.replays import ReplayViews
 from solisync.web.console.service import Inspections, Overviews
 from solisync.web.console.signing_in import SigningIn
-from tests.harness.error_codes import WITHOUT_ROUTE
+from tests.harness.error_codes import WITHOUT_ROUTE, find_route
 from tests.harness.http_requests import Answer, http_client, new_address
 
 _numbers = itertools.count(1)
@@ -83,5 +82,5 @@ def _check_error_code(answer, method, path):
     assert (code is None) == (answer.status < 400)
     if code is not None:
         assert STATUS[code] == answer.status
-        route, _ = Dispatcher(table()).find(method.encode(), path.partition("?")[0].encode())
+        route = find_route(table(), method, path)
         assert code in ({*WITHOUT_ROUTE, "forbidden"} if route is None else {*route.codes, "forbidden"}), (path, code)

@@ -17,7 +17,7 @@ Public names that this package overrides or reads, and whose callers and order o
   checkPersistence, requestDone, setTimeout, timeoutConnection, pauseProducing, resumeProducing, write, loseConnection,
   getHost, getPeer, length, paused, readConnectionLost, writeConnectionLost
 - the request: its constructor, gotLength, handleContentChunk, requestReceived, processingFailed, finish,
-  connectionLost, getRequestHostname, client, host, notifications, queued, requestHeaders, responseHeaders,
+  connectionLost, client, host, notifications, queued, requestHeaders, responseHeaders,
   received_cookies, cookies
 
 Other behaviour:

@@ -38,6 +38,11 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BEARER = re.compile(r"bearer +(.+)", re.IGNORECASE)
 
 
+def named_method(method: bytes) -> bytes:
+    """Return the method, or UNKNOWN for one that no server has."""
+    return method if method.isupper() and len(method) <= METHOD_BYTES else b"UNKNOWN"
+
+
 class Request(LeanRequest):
     """A request with a limited body, kept in memory, the address of its client, and an id.
 
@@ -51,6 +56,7 @@ class Request(LeanRequest):
     target: bytes  # the path in the request target, set by the channel
     route: Any = None  # a solisync.web.route.Route, set by `admit`
     variables: dict[str, str]  # in the path of its route, set by `admit`
+    unrouted: Exception | None = None  # why there is no route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
     claims: AccessClaims | None = None  # of its access token, set by the app
     admin: AdminSession | None = None  # the admin's session, set by the console's app
@@ -111,21 +117,12 @@ class Request(LeanRequest):
             self.channel.release_body()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Render the resource, with a path and a method that klein interprets as the dispatcher does.
-
-        A path has one spelling, without percent-encoding: otherwise "/api%2Fme" would be "/api/me" here but another
-        path to a proxy. Klein answers a path that isn't UTF-8 by itself, and takes "//api/me" for "/api/me" and "*" for
-        "/". For these it gets "%", which has no route. Methods are case-sensitive (RFC 9110 §9.1), not so in werkzeug.
-        """
-        self.method, self.uri, self.clientproto = command, path, version
+        """Render the resource."""
+        self.method, self.uri, self.clientproto = named_method(command), path, version
         self._whole = True
         serving.set({})  # this may run in the context of the previous request
         self.path = self.target
-        if not self.method.isupper() or len(self.method) > METHOD_BYTES:
-            self.method = b"UNKNOWN"
         # Fast path: skips server.Request.process and its unused headers, 20,000 instructions, see docs/performance.md
-        plain = b"%" not in self.path and self.path != b"*" and not self.path.startswith(b"//")
-        self.prepath, self.postpath = [], self.path[1:].split(b"/") if plain else [b"%"]
         try:
             self.render(self._resource)
         except Exception:
@@ -151,10 +148,6 @@ class Request(LeanRequest):
             self._log_answer(streamed=streamed)
         if self._sending is not None:
             self._sending.cancel()
-
-    def getRequestHostname(self) -> bytes:
-        """Return a constant, because klein fails on some values of Host and no route depends on that header."""
-        return b"localhost"
 
     # Fast path: avoids functools.cached_property, which takes a lock in Python 3.11, 3,000 instructions for each of the
     # two, see docs/performance.md
