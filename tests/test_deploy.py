@@ -15,7 +15,7 @@ from solisync.settings import env_file
 from solisync.settings.settings import ServingSettings, Settings
 from solisync.settings.table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
-from solisync.web.wire.channel import BODY_SECONDS, IDLE_SECONDS
+from solisync.web.wire.channel import BODY_SECONDS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.deploy import units
 from tests.harness.constants import ROOT, SECRET
@@ -205,7 +205,8 @@ def test_proxies_wait_longer_than_the_service_and_keep_connections_shorter():
         *re.findall(r"timeout http-keep-alive (\d+s)", haproxy),
     ]
     assert len(kept) == 4
-    assert all(seconds(time) < IDLE_SECONDS for time in kept)
+    (idle,) = [int(setting.default) for setting in TABLE if setting.variable == "SOLISYNC_IDLE_SECONDS"]
+    assert all(seconds(time) < idle for time in kept)
 
 
 @pytest.mark.parametrize("name", ["haproxy.cfg", "patroni/haproxy.cfg"])

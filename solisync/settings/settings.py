@@ -102,6 +102,7 @@ class ServingSettings(Settings):
     streams: int
     bus_database_url: str | None = field(repr=False)
     stop_seconds: float
+    idle_seconds: int
     metrics_listen: str | None
     admin_listen: str | None
     admin_hosts: frozenset[str]

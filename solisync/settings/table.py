@@ -205,6 +205,14 @@ TABLE = (
         help="the time that a stop waits for running requests",
     ),
     Setting(
+        variable="SOLISYNC_IDLE_SECONDS",
+        metavar="SECONDS",
+        read=values.whole(10, 3600),
+        show=str,
+        default="120",
+        help="the time after which an idle connection is closed; clients learn a time that is 5 seconds shorter",
+    ),
+    Setting(
         variable="SOLISYNC_METRICS_LISTEN",
         metavar="ENDPOINT",
         read=values.endpoint,

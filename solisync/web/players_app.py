@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 
 from ..access.tokens import AccessClaims, Tokens
 from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
+from ..events.streams import raise_limit
 from ..postgres.database import Database
 from ..rules.administration import suspension_error
 from ..storage import guests, restrictions
@@ -25,6 +26,8 @@ from .route import Route
 from .shared_cache import SECONDS, CoalescingCache
 from .wire.request import Request
 from .wire.site import Site
+
+OTHER_DESCRIPTORS = 64  # files, pipes and sockets that are no connections of players
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class PlayersApp(App):
             except Refused as reason:
                 request.drop_body(reason)
 
-        Deferred.fromCoroutine(ask())
+        Deferred.fromCoroutine(ask()).addErrback(lambda failure: self._log.failure("could not check a player", failure))
 
     def _claims(self, request: Request) -> AccessClaims:
         """Return the claims of the access token, which is read once; raises Unauthorized unless it is valid."""
@@ -184,4 +187,6 @@ def make_site(parts: Parts) -> Site:
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,
         access_lines=settings.access_log,
+        idle_seconds=settings.idle_seconds,
+        most_connections=raise_limit() - OTHER_DESCRIPTORS - settings.database_connections,
     )

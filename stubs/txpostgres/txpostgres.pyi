@@ -4,7 +4,10 @@ from psycopg2.extensions import connection
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-class Connection:
+class _PollingMixin:
+    def __getattr__(self, name: str) -> Any: ...
+
+class Connection:  # a _PollingMixin, whose __getattr__ solisync removes
     reactor: Any
     _connection: connection | None  # None before `connect`
     def __init__(self, reactor: Any = None, cooperator: Any = None, detector: Any = None) -> None: ...

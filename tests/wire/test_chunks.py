@@ -34,7 +34,7 @@ def decoded(coded, sizes=()):
 
 @given(
     st.lists(st.binary(min_size=1, max_size=40), max_size=6),
-    st.sampled_from([b"", b";a", b' ; a="b;c" \t;d= e', b";" + b"a" * 900]),
+    st.sampled_from([b"", b";a", b' ; a="b;c" \t;d= e', b';a="\\"b\\\\"', b";" + b"a" * 900]),
     st.sampled_from([b"", b"X-A: b\r\n", b"X-A:\r\nX-B: \xff\r\n"]),
     st.lists(st.integers(1, 30)),
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.wire.bench import Bench
 from tests.wire.cases import GET, HEALTH
 from tests.wire.sockets import parse
 
@@ -56,16 +57,46 @@ def test_silent_connection_is_closed(bench):
 @pytest.mark.parametrize(
     "before", [HEALTH, HEALTH + HEALTH, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"]
 )
-def test_idle_connection_is_kept_for_a_minute(bench, before):
-    """Keep-alive ends 60 s after the last answer."""
+def test_idle_connection_is_kept_longer_than_announced(before):
+    """Keep-alive ends after the last answer and the set time, and each answer announces a shorter one."""
+    bench = Bench(idle_seconds=30)
     channel, transport = bench.connect(before)
-    bench.clock.advance(59)
+    bench.clock.advance(29)
     channel.dataReceived(HEALTH)
-    bench.clock.advance(59)
+    bench.clock.advance(29)
     assert not transport.closing
     sent = transport.value()
+    assert {answer.headers["keep-alive"] for answer in parse(sent)} == {"timeout=25"}
     bench.clock.advance(1)
     assert (transport.value(), transport.closing) == (sent, "close")
+
+
+def test_connection_without_keep_alive_announces_no_time(bench):
+    for head in (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"):
+        (answer,) = parse(bench.connect(head)[1].value())
+        assert (answer.headers["connection"], answer.headers.get("keep-alive")) == ("close", None)
+
+
+def test_longest_idle_connection_gives_way_to_a_new_one():
+    """A connection that waits for an answer, or sends a request, stays, and so does one that was used later."""
+    bench = Bench(most_connections=4)
+    waiting, sending, used, idle = (
+        bench.connect(data) for data in (b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n", HEALTH[:9], HEALTH, HEALTH)
+    )
+    used[0].dataReceived(HEALTH)
+    transports = [transport for _, transport in (waiting, sending, used, idle)]
+    bench.connect(HEALTH)
+    assert [transport.closing for transport in transports] == [None, None, None, "close"]
+    bench.disconnect(idle[0])
+    bench.connect(HEALTH[:9])
+    assert [transport.closing for transport in transports] == [None, None, "close", "close"]
+
+
+def test_new_connection_is_served_when_no_other_is_idle():
+    bench = Bench(most_connections=1)
+    first = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n")[1]
+    second = bench.connect(HEALTH)[1]
+    assert (first.closing, len(parse(second.value())), second.closing) == (None, 1, None)
 
 
 def test_handler_has_no_deadline_on_the_wire(bench):

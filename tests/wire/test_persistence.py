@@ -67,7 +67,7 @@ def test_connection_is_unchanged_after_sixteen_pipelined_requests(bench):
     bench.clock.advance(0)
     channel.dataReceived(HEALTH[5:])
     assert len(parse(transport.value())) == 17
-    bench.clock.advance(59)
+    bench.clock.advance(119)
     assert transport.closing is None
     bench.clock.advance(1)
     assert (len(parse(transport.value())), transport.closing) == (17, "close")

@@ -177,4 +177,5 @@ def make_console(parts: Parts) -> Site:
         trust_unix=False,
         cors_origins=frozenset(),
         access_lines=settings.access_log,
+        idle_seconds=settings.idle_seconds,
     )

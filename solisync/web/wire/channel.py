@@ -35,7 +35,7 @@ from .sending import BackpressureChannel
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
-IDLE_SECONDS = 60.0
+ANNOUNCED_SECONDS = 5  # by which the announced idle time is shorter, so that clients close first
 LINGER_SECONDS = 2.0
 LINGER_BYTES = 8 * MAX_BODY
 ANSWERS_PER_TURN = 16  # otherwise a pipelining connection would occupy the reactor until its buffer is empty
@@ -60,10 +60,12 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         connections: Connections,
         access_log: AccessLog,
         make_request: Callable[..., Request],
+        idle_seconds: int,
     ) -> None:
         super().__init__(reactor=reactor, connections=connections)
         self.requestFactory = make_request  # type: ignore[assignment]
         self._seconds = reactor.seconds
+        self._idle_seconds = idle_seconds
         self._access_log = access_log
 
     def connectionMade(self) -> None:
@@ -100,6 +102,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
             if self._dropped > LINGER_BYTES:
                 self.cut()
             return
+        self._connections.idle.pop(self, None)
         nested = self._busyReceiving
         if not nested:
             self._answered_in_turn = 0
@@ -157,6 +160,8 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         if self._answered_in_turn == ANSWERS_PER_TURN:
             self._connections.turns.add(self)
         super().requestDone(request)
+        if not self.requests:
+            self._connections.idle[self] = None
 
     def _put_off(self, rest: bytes) -> None:
         self._buffer = rest
@@ -181,7 +186,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
             return
         self._receiving = False
         self.release_body()
-        self.timeOut = IDLE_SECONDS  # Twisted saves this value, and restores it in requestDone
+        self.timeOut = self._idle_seconds  # Twisted saves this value, and restores it in requestDone
         super().allContentReceived()
 
     def timeoutConnection(self) -> None:

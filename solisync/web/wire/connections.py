@@ -75,14 +75,17 @@ class Connections:
 
     `unread` counts bytes of replies that wait for clients that have stopped reading. `unfinished` counts bytes of
     request bodies that have arrived in part. `turns` schedules connections that have pipelined requests. `stream_ends`
-    cleans up streams whose connections are lost.
+    cleans up streams whose connections are lost. `idle` has the connections without a request, the longest idle first.
+    Above `most` connections, which leaves file descriptors for others, the longest idle one gives way to a new one.
     """
 
     _log = Logger()
 
-    def __init__(self, *, reactor: ReactorBase) -> None:
+    def __init__(self, *, reactor: ReactorBase, most: int) -> None:
         self._reactor = reactor
+        self._most = most
         self.open: set[OpenConnection] = set()
+        self.idle: dict[OpenConnection, None] = {}
         self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
         self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY))
         self.turns = Turns(reactor=reactor)
@@ -94,6 +97,11 @@ class Connections:
     def register(self, connection: OpenConnection) -> None:
         """Add a new connection."""
         self.open.add(connection)
+        if len(self.open) > self._most and self.idle:
+            longest = next(iter(self.idle))
+            del self.idle[longest]
+            longest.close_if_idle()
+        self.idle[connection] = None
 
     def unregister(self, connection: OpenConnection) -> None:
         """Remove a connection that has ended."""
@@ -101,6 +109,7 @@ class Connections:
         self.unfinished.release(connection)
         self.turns.remove(connection)
         self.open.discard(connection)
+        self.idle.pop(connection, None)
         if not self.open and self._drained is not None:
             drained, self._drained = self._drained, None
             drained.callback(None)

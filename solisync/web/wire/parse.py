@@ -11,7 +11,7 @@ MAX_HEADER_BYTES = 16_384
 MAX_HEADERS = 100
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
-_QUOTED = rb'"[\t !#-\[\]-~\x80-\xff]*"'  # without escapes, because this service ignores extensions
+_QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*+"'
 _NAME = rb"[A-Za-z0-9._~!$&'()*+,;=%-]"
 _ADDRESS = rb"\[[0-9A-Fa-f:.]+\]"
 _PORT = rb"(?::[0-9]*)?"

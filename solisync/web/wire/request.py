@@ -79,6 +79,7 @@ class Request(LeanRequest):
         resolver: CallerResolver,
         cors_origins: frozenset[str],
         admit: Callable[["Request", int | None], Refusal | None],
+        keep_alive: str,
     ) -> None:
         super().__init__(channel)
         self.body = Body()
@@ -87,6 +88,7 @@ class Request(LeanRequest):
         self._resolver = resolver
         self._cors_origins = cors_origins
         self._admit = admit
+        self._keep_alive = keep_alive
         self._seconds: Callable[[], float] = reactor.seconds
         self._began = reactor.seconds()
 
@@ -257,8 +259,7 @@ class Request(LeanRequest):
             more += NO_STORE.items()
         if reply.stream is not None:
             self.channel.persistent = False
-        if not self.channel.persistent:
-            more.append(("Connection", "close"))
+        more.append(("Keep-Alive", self._keep_alive) if self.channel.persistent else ("Connection", "close"))
         if reply.endless and self.clientproto == b"HTTP/1.1":
             more.append(("Transfer-Encoding", "chunked"))
         head = encode_head(reply, self.request_id, more)

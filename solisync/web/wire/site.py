@@ -1,5 +1,6 @@
 """The factory of channels, one for each accepted connection."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -12,7 +13,7 @@ from zope.interface import implementer
 from ...access.client_address import CallerResolver, Networks
 from ...process.metrics import Metrics
 from .access_log import AccessLog
-from .channel import Channel
+from .channel import ANNOUNCED_SECONDS, Channel
 from .connections import Connections
 from .reply import Refusal
 from .request import Request
@@ -39,16 +40,19 @@ class Site(ServerFactory):
         metrics: Metrics,
         admit: Callable[[Request, int | None], Refusal | None],
         trust_unix: bool = True,
+        idle_seconds: int = 120,
+        most_connections: int = sys.maxsize,
         access_lines: bool = True,
     ) -> None:
         self.resource = resource
-        self.connections = Connections(reactor=reactor)
+        self.connections = Connections(reactor=reactor, most=most_connections)
         access_log = AccessLog(metrics=metrics, seconds=reactor.seconds, lines=access_lines)
         self._make_channel = partial(
             Channel,
             reactor=reactor,
             connections=self.connections,
             access_log=access_log,
+            idle_seconds=idle_seconds,
             make_request=partial(
                 Request,
                 resource=resource,
@@ -57,6 +61,7 @@ class Site(ServerFactory):
                 resolver=CallerResolver(trusted_proxies, trust_unix=trust_unix),
                 cors_origins=cors_origins,
                 admit=admit,
+                keep_alive=f"timeout={idle_seconds - ANNOUNCED_SECONDS}",
             ),
         )
 
