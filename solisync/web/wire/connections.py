@@ -76,7 +76,7 @@ class Connections:
     `unread` counts bytes of replies that wait for clients that have stopped reading. `unfinished` counts bytes of
     request bodies that have arrived in part. `turns` schedules connections that have pipelined requests. `stream_ends`
     cleans up streams whose connections are lost. `idle` has the connections without a request, the longest idle first.
-    Above `most` connections, which leaves file descriptors for others, the longest idle one gives way to a new one.
+    Above `most` connections, which leaves file descriptors for others, a new one closes the longest idle one.
     """
 
     _log = Logger()
