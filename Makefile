@@ -117,7 +117,8 @@ smoke: runnable  ## play a session on the service that make run started last (PO
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \
 		{ echo "This used port $$port. Does make run serve there? For another port: make smoke PORT=…" >&2; exit 1; }
 
-docs: venv  ## write docs/reference.md, and the types of the JavaScript client, from the OpenAPI documents
+docs: venv  ## write docs/reference.md, and the types and constants of scripts, from the code
+	@$(BIN)/python -m tests.script_facts
 	@$(BIN)/python -m tests.reference
 	@$(BIN)/python -m tests.client_types
 

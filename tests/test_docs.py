@@ -20,12 +20,17 @@ from solisync.commands.parsers import subparsers
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
 from solisync.events.streams import PER_PLAYER
+from solisync.klondike.daily import FIRST_DAY
+from solisync.klondike.game import UNDO_DEPTH
+from solisync.klondike.rules import RANK_NAMES, SUIT_NAMES
+from solisync.klondike.verdict import MOVES_MAX
 from solisync.players import history
 from solisync.postgres import TIMES, pool
 from solisync.rules import recovery
 from solisync.rules.accounts import PASSWORD_MAX_BYTES, USERNAME_LENGTH
 from solisync.rules.administration import MANY, MESSAGE_MAX, NOTE_MAX
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
+from solisync.rules.boards import DAILY_HOURS
 from solisync.rules.events import BOARDS_MAX
 from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.leaderboard import DISPLAY_NAME_MAX
@@ -44,6 +49,7 @@ from solisync.web.wire import body, channel, deadlines
 from solisync.web.wire.access_log import ORIGIN_CHARACTERS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from solisync.web.wire.lean_request import PARAMETERS_MAX
+from tests import script_facts
 from tests.harness.console import table as console_table
 from tests.harness.constants import BIN, PASSWORD, ROOT
 from tests.harness.curl_examples import curl_examples, follow
@@ -349,3 +355,25 @@ def test_first_steps_of_the_readme_are_complete_commands():
     assert lines
     for line in lines:
         assert command_parser().parse_args(line.split()).command is not None
+
+
+def test_console_has_the_constants_of_the_service():
+    """`make docs` renews the module."""
+    assert script_facts.FILE.read_text("utf-8") == script_facts.module()
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("clients/javascript/src/goal.js", f'const BONUS_ENDS = "{FIRST_DAY}";'),
+        ("clients/javascript/src/goal.js", f"export const DAY_HOURS = {DAILY_HOURS};"),
+        ("clients/javascript/src/klondike_game.js", f"const UNDO_DEPTH = {UNDO_DEPTH};"),
+        ("solisync/static/players/web/board.js", f"const RANKS = {json.dumps(RANK_NAMES)};"),
+        ("solisync/static/players/web/board.js", f"const SUITS = {json.dumps(SUIT_NAMES)};"),
+        ("solisync/static/players/web/display_name.js", f"maxlength: {2 * DISPLAY_NAME_MAX},"),
+        ("solisync/static/players/web/game.js", f"const MOVES_MAX = {MOVES_MAX:_};"),
+    ],
+)
+def test_scripts_of_players_have_the_constants_of_the_service(file, line):
+    """They have no module of constants, which would be one more request of each page."""
+    assert line in (ROOT / file).read_text("utf-8")

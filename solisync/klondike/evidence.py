@@ -9,16 +9,13 @@ from msgspec import Struct
 from .deal import deal
 from .game import Game
 from .recording import Recording, UnreadableError, read_recording
-from .rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, SUIT_CARDS, WASTE, Board, Move
+from .rules import COLUMNS, FACE_DOWN, FOUNDATIONS, STOCK, STOCK_CLICK, WASTE, Board, Move, card_text
 from .scoring import PREFERRED
 from .timeline import STEPS_MAX, played
 from .verdict import MOVES_MAX, Status
 
 UNPROVED = (Status.REFUTED, Status.UNDECIDED)
 """The statuses of replays that evidence is for."""
-
-_RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
-_SUITS = ("clubs", "diamonds", "hearts", "spades")
 
 
 class Proved(Struct, frozen=True):
@@ -114,7 +111,7 @@ def _words(board: Board, move: Move) -> Iterator[str]:
     elif source != STOCK and cards[0] >= FACE_DOWN:
         yield "a face-down card"
     else:
-        yield _card(cards[0])
+        yield card_text(cards[0])
     if len(cards) > 1:
         yield f"and {size - 1} more"
     if cards and source not in COLUMNS:
@@ -124,14 +121,9 @@ def _words(board: Board, move: Move) -> Iterator[str]:
     elif target in (STOCK, WASTE):
         yield f"onto {_pile(target)}"
     elif board[target]:
-        yield f"onto {_card(board[target][-1])}" + (" on its foundation" if target in FOUNDATIONS else "")
+        yield f"onto {card_text(board[target][-1])}" + (" on its foundation" if target in FOUNDATIONS else "")
     else:
         yield f"onto {_pile(target)}, which is empty"
-
-
-def _card(card: int) -> str:
-    suit, rank = divmod(card % FACE_DOWN, SUIT_CARDS)
-    return f"{_RANKS[rank]} of {_SUITS[suit]}"
 
 
 def _pile(pile: int) -> str:

@@ -11,11 +11,19 @@ COLUMNS = range(4, 11)
 STOCK = 11
 WASTE = 12
 PILE_NAMES = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "s", "w")
-SUIT_CARDS = 13
+SUIT_NAMES = ("clubs", "diamonds", "hearts", "spades")
+RANK_NAMES = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
+SUIT_CARDS = len(RANK_NAMES)
 STOCK_CARDS = 24
 
 Board = tuple[bytes, ...]
 """The 13 piles in the order of PILE_NAMES, each from bottom to top; cards of the stock have no FACE_DOWN."""
+
+
+def card_text(card: int) -> str:
+    """The name of a card, which may be face down: `7 of hearts`."""
+    suit, rank = divmod(card % FACE_DOWN, SUIT_CARDS)
+    return f"{RANK_NAMES[rank]} of {SUIT_NAMES[suit]}"
 
 
 class Move(NamedTuple):

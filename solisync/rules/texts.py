@@ -8,6 +8,7 @@ from math import ceil
 from msgspec import Raw
 
 from ..klondike import Reason, Status
+from ..klondike.rules import SUIT_CARDS, SUIT_NAMES
 from .boards import RANKS
 from .replays import VerdictAnswer
 
@@ -29,8 +30,6 @@ _REASONS = {
     Reason.CRASHED: "the check failed.",
     Reason.SEED_ROUNDED: "its deal number looks rounded, so its moves may belong to another deal.",
 }
-_SUITS = ("clubs", "diamonds", "hearts", "spades")
-_RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 
 
 def verdict_text(verdict: VerdictAnswer) -> str:
@@ -106,15 +105,9 @@ def winners_text(players: int, best: int | None) -> str:
     return f"{many} on the leaderboard won it. The best score is {best:,}."
 
 
-def card_text(card: int) -> str:
-    """The name of a card of klondike.deal: `7 of hearts`."""
-    suit, rank = divmod(card, len(_RANKS))
-    return f"{_RANKS[rank]} of {_SUITS[suit]}"
-
-
 def suit_of(card: int) -> str:
     """The suit of a card: `hearts`."""
-    return _SUITS[card // len(_RANKS)]
+    return SUIT_NAMES[card // SUIT_CARDS]
 
 
 def span_shown(seconds: float) -> str:

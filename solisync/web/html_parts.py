@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from ..klondike.deal import deal
 from ..klondike.drawing import card_name
-from ..klondike.rules import COLUMNS, FACE_DOWN
+from ..klondike.rules import COLUMNS, FACE_DOWN, card_text
 from ..rules.replay_lists import Recent
-from ..rules.texts import card_text, in_words, recorded_on, score, suit_of, time_taken
+from ..rules.texts import in_words, recorded_on, score, suit_of, time_taken
 
 _TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
 _MARKS = {"verified": "✓ Verified", "pending": "Checking …", "refuted": "✗ Refuted"}

@@ -15,10 +15,10 @@ from twisted.internet.threads import deferToThread
 
 from solisync.klondike.daily import OFFSETS
 from solisync.klondike.deal import deal
+from solisync.klondike.rules import card_text
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
-from solisync.rules.texts import card_text
 from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, stripped, takes_gzip
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified

@@ -3,9 +3,8 @@
 
 import { read } from "./api.js";
 import { actButton, at, bdi, nameOf, pages, playerLink, REASONS, replayLink, section } from "./console.js";
+import { ACTS, TEXT_MAX } from "./console_facts.js";
 import { byId, h } from "./page.js";
-
-const ACTS = ["suspend", "unsuspend", "lock", "unlock", "end_sessions", "rename", "delete", "link", "hide", "show", "name", "remove_avatar", "unlist", "list_again", "check", "delete_replay", "export"];
 
 const asked = new URLSearchParams([...new URLSearchParams(location.search)].filter(([, value]) => value));
 
@@ -14,7 +13,7 @@ const labelled = (name, label, field) => h("span", { class: "row" }, h("label", 
 /** @param {string} name @param {[string, string][]} choices */
 const choice = (name, choices) => h("select", { id: `acts-${name}`, name }, ...choices.map(([value, text]) => h("option", { value, selected: asked.get(name) === value }, text)));
 /** @param {string} name @param {string} type */
-const field = (name, type) => h("input", { id: `acts-${name}`, name, type, value: asked.get(name) ?? "", maxlength: 100, autocomplete: "off", spellcheck: "false" });
+const field = (name, type) => h("input", { id: `acts-${name}`, name, type, value: asked.get(name) ?? "", maxlength: TEXT_MAX, autocomplete: "off", spellcheck: "false" });
 
 const reasons = /** @type {[string, string][]} */ (Object.entries(REASONS));
 const filters = h(

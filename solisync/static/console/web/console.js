@@ -2,9 +2,11 @@
 /** Parts that the console's pages share: tables, facts, links, and the dialog for an act. */
 
 import { act } from "./api.js";
+import { NOTE_MAX } from "./console_facts.js";
 import { Refusal } from "./http.js";
 import { ago, byId, countDown, counted, fill, h, sentence, table, tell } from "./page.js";
 
+/** @type {Record<"" | typeof import("./console_facts.js").REASONS[number], string>} */
 export const REASONS = {
   "": "Choose a reason",
   name: "Name",
@@ -64,7 +66,7 @@ export const actButton = (plan, then, text = `${plan.verb} …`) =>
 /** Ask for the reason in a dialog, perform the act, and announce the result. @param {Plan} plan @param {(answer: any) => unknown} then */
 export function confirm(plan, then) {
   const reason = h("select", { id: "act-reason", name: "reason", required: true }, ...Object.entries(REASONS).map(([value, text]) => h("option", { value, selected: value === (plan.reason ?? "") }, text)));
-  const note = h("textarea", { id: "act-note", name: "note", maxlength: 500, rows: 2 });
+  const note = h("textarea", { id: "act-note", name: "note", maxlength: NOTE_MAX, rows: 2 });
   const refused = h("div");
   const button = h("button", { class: plan.danger ? "main danger" : "main" }, plan.verb);
   const fields = (plan.fields ?? []).map(fieldOf);

@@ -5,7 +5,8 @@ import { read } from "./api.js";
 import { h, score, table } from "./page.js";
 
 const DAYS = 30;
-const NUMBERS = /** @type {[string, string][]} */ ([
+/** @type {[typeof import("./console_facts.js").NUMBERS[number], string][]} */
+const NUMBERS = [
   ["registrations", "Registrations"],
   ["guests", "New guests"],
   ["active", "Active players"],
@@ -14,7 +15,7 @@ const NUMBERS = /** @type {[string, string][]} */ ([
   ["refuted", "Refuted"],
   ["suspensions", "Suspensions"],
   ["deletions", "Deletions"],
-]);
+];
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
 function svg(tag, attributes, ...children) {

@@ -3,15 +3,20 @@
 
 import { read } from "./api.js";
 import { actButton, chip, nameOf, pages, playerLink, section, when } from "./console.js";
+import { MEMBERS, TEXT_MAX } from "./console_facts.js";
 import { byId, counted, h, score } from "./page.js";
 import { selection } from "./selection.js";
 
+/** @typedef {typeof import("./console_facts.js")} Facts */
+/** @type {Record<Facts["WHERE"][number], string>} */
 const WHERE = { name: "Start of username, or ID", part: "Part of username", display_name: "Part of display name", address: "IP address" };
+/** @type {Record<"" | Facts["STATES"][number], string>} */
 const STATES = { "": "All", guests: "Guests", suspended: "Suspended", locked: "Locked" };
+/** @type {Record<Facts["SORTS"][number], string>} */
 const SORTS = { newest: "Newest first", last_used: "Last used first", replays: "Most replays first", bytes: "Most space first" };
 
 const asked = new URLSearchParams(location.search);
-const text = h("input", { id: "q", name: "q", type: "search", value: asked.get("q") ?? "", maxlength: 100, autocomplete: "off", spellcheck: "false" });
+const text = h("input", { id: "q", name: "q", type: "search", value: asked.get("q") ?? "", maxlength: TEXT_MAX, autocomplete: "off", spellcheck: "false" });
 /** @param {string} id @param {Record<string, string>} choices */
 const select = (id, choices) => h("select", { id, name: id }, ...Object.entries(choices).map(([value, label]) => h("option", { value, selected: asked.get(id) === value }, label)));
 const where = select("where", WHERE);
@@ -49,7 +54,7 @@ function shown({ players, visitors, next, more }) {
     box(each.id, each.username),
   ]);
   const none = next ? "No matches so far. Choose “More” to search further." : "No players found.";
-  const bound = more && h("p", {}, "More than 2,000 players are in this state. This list has the latest of them.");
+  const bound = more && h("p", {}, `More than ${score(MEMBERS)} players are in this state. This list has the latest of them.`);
   return [bound, section("Players", ["Player", "Display name", "Registered", "Last used", "Replays", "Space", "State", "Select"], rows, none), bar];
 }
 

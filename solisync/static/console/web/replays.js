@@ -3,9 +3,8 @@
 
 import { read } from "./api.js";
 import { bdi, chip, listing, nameOf, pages, replayLink, section, when } from "./console.js";
+import { VERDICTS } from "./console_facts.js";
 import { byId, h, words } from "./page.js";
-
-const VERDICTS = ["pending", "verified", "refuted", "undecided", "unreadable"];
 
 const asked = new URLSearchParams(location.search);
 const filters = h("nav", { "aria-label": "Filters" }, h("a", { class: "button", href: "/replays", "aria-current": !asked.size && "page" }, "All"), ...VERDICTS.map((each) => h("a", { class: "button", href: `/replays?verdict=${each}`, "aria-current": asked.get("verdict") === each && "page" }, each)), h("a", { class: "button", href: "/replays?held=true", "aria-current": asked.has("held") && "page" }, "held"));

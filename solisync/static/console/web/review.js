@@ -6,6 +6,7 @@ import { actButton, bdi, chip, nameOf, pages, playerLink, replayLink, section, w
 import { byId, counted, h, score, tell } from "./page.js";
 import { selection } from "./selection.js";
 
+/** @type {Record<Exclude<typeof import("./console_facts.js").KINDS[number], "replays">, string> & {entries: string}} */
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproven scores" };
 
 const asked = new URLSearchParams(location.search);
