@@ -25,11 +25,11 @@ from .rules import (
 class Position:
     """A board, with facts for the search for undos. Equal boards are the same position."""
 
-    __slots__ = ("away", "board", "deadline", "face_down", "is_won", "steps", "undealt")
+    __slots__ = ("away", "board", "last_chance", "face_down", "is_won", "steps", "undealt")
 
-    def __init__(self, board: Board, deadline: int) -> None:
+    def __init__(self, board: Board, last_chance: int) -> None:
         self.board = board
-        self.deadline = deadline
+        self.last_chance = last_chance
         """The last place after which the recording still moves enough cards to win, or -1 if there is none."""
         self.is_won = is_won(board)
         self.away = SUIT_CARDS * len(FOUNDATIONS) - sum(len(board[pile]) for pile in FOUNDATIONS)
@@ -75,10 +75,10 @@ class Positions:
     def _at(self, board: Board) -> Position:
         position = self._positions.get(board)
         if position is None:
-            position = self._positions[board] = Position(board, self._deadline(board))
+            position = self._positions[board] = Position(board, self._last_chance(board))
         return position
 
-    def _deadline(self, board: Board) -> int:
+    def _last_chance(self, board: Board) -> int:
         last = self._last_places
         foundations = min(last[pile][SUIT_CARDS - len(board[pile])] for pile in FOUNDATIONS)
         columns = min(last[pile][len(board[pile])] for pile in COLUMNS)

@@ -139,7 +139,7 @@ class Search:
         Raises OutOfBudgetError if the search was incomplete, and any error of `spend`.
         """
         first = self._positions.first
-        if first.deadline < 0:
+        if first.last_chance < 0:
             return None
         ways: Ways = {first: {(0, 0): None}}
         branches: OpenBranches = {0: {}}
@@ -164,7 +164,7 @@ class Search:
         for place in range(min(branches), self._positions.end):
             for position, open_branches in branches.get(place, {}).items():
                 self._return(position, open_branches, place, ways)
-                if place < position.deadline:
+                if place < position.last_chance:
                     lasting = [branch for branch in open_branches if self._lasts(branch, place)]
                     if lasting:
                         longer[place + 1][position] = lasting
@@ -205,9 +205,9 @@ class Search:
             if step is None:
                 continue
             after = step.position
-            if place < after.deadline and (not after.is_won or place + 1 == self._positions.end):
+            if place < after.last_chance and (not after.is_won or place + 1 == self._positions.end):
                 self._keep(standings, place, step, kept)
-            if place < position.deadline and not after.is_won:
+            if place < position.last_chance and not after.is_won:
                 longer[place + 1].setdefault(position, []).append(self._branch(standings, place, step))
         return kept
 

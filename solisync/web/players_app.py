@@ -31,7 +31,7 @@ OTHER_DESCRIPTORS = 64  # files, pipes and sockets that are no connections of pl
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Loaded:
     """The suspensions with end and message, and the cutoffs of access tokens, by player, as of `number`."""
 
     number: int = -1
@@ -52,7 +52,7 @@ class Restrictions:
         self._database = database
         self._reactor = reactor
         self._on_change = on_change
-        self._known = _Known()
+        self._loaded = _Loaded()
         self._behind = 0  # the retention clock, by which suspensions end
         self._until = 0.0
         self._loading = CoalescingCache(self._load, reactor=reactor)
@@ -77,22 +77,22 @@ class Restrictions:
 
     def check(self, claims: AccessClaims) -> None:
         """Raise Forbidden if the player is suspended, and Unauthorized if the token is cut off."""
-        suspension = self._known.suspended.get(claims.user_id)
+        suspension = self._loaded.suspended.get(claims.user_id)
         if suspension is not None:
             raise suspension_error(*suspension, self._behind)
-        cutoff = self._known.cutoffs.get(claims.user_id)
+        cutoff = self._loaded.cutoffs.get(claims.user_id)
         if cutoff is not None and claims.expiry <= cutoff:
             raise Unauthorized
 
     async def _load(self) -> None:
         began = self._reactor.seconds()
-        found = await self._database.run(restrictions.load, self._known.number)
+        found = await self._database.run(restrictions.load, self._loaded.number)
         self._behind = found.behind
         if found.suspended is not None:
             ends = zip(found.untils or (), found.messages or (), strict=True)
             suspended = dict(zip(found.suspended, ends, strict=True))
             cutoffs = dict(zip(found.cut_off or (), found.cutoffs or (), strict=True))
-            self._known = _Known(found.number, suspended, cutoffs)
+            self._loaded = _Loaded(found.number, suspended, cutoffs)
             self._on_change(len(suspended))
         self._until = began + SECONDS
 

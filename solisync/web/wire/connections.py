@@ -38,9 +38,9 @@ class ByteBudget(Generic[Holder]):
         self.used += size - self._sizes.get(holder, 0)
         self._sizes[holder] = size
         while self.used > self.most:
-            longest = next(iter(self._sizes))
-            self.release(longest)
-            self._give_up(longest)
+            oldest = next(iter(self._sizes))
+            self.release(oldest)
+            self._give_up(oldest)
 
     def release(self, holder: Holder) -> None:
         """Record that a holder has no bytes any more; unknown holders are ignored."""

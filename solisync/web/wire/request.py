@@ -174,10 +174,10 @@ class Request(LeanRequest):
     def _resolve(self) -> Caller:
         peer = self.getClientAddress()
         host = None if isinstance(peer, UNIXAddress) else peer.host  # None means a unix socket, whose peer is trusted
-        origin = self._resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
-        if origin.forged:
+        caller = self._resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
+        if caller.forged:
             self._access_log.warn_of_untrusted_proxy(host)
-        return origin
+        return caller
 
     @property
     def bearer(self) -> str:
