@@ -25,7 +25,7 @@ from .rules import (
 class Position:
     """A board, with facts for the search for undos. Equal boards are the same position."""
 
-    __slots__ = ("away", "board", "last_chance", "face_down", "is_won", "steps", "undealt")
+    __slots__ = ("away", "board", "face_down", "is_won", "last_chance", "steps", "undealt")
 
     def __init__(self, board: Board, last_chance: int) -> None:
         self.board = board

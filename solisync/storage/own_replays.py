@@ -68,23 +68,6 @@ LISTED = Query(
     row=converted(Recent, **NUMBERS),
 )
 
-# This statement and `set_listed` lock the player's row first, like all statements that write a player's rows. Without
-# that row they return nothing. A null id matches no replay.
-DELETE = Query(
-    "delete_own_replay",
-    """
-    WITH player AS (
-        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
-    ), deleted AS (
-        DELETE FROM replays USING player WHERE replays.id = $2::uuid AND user_id = player.id
-        RETURNING unlisted IS NULL AS listed
-    )
-    SELECT deleted.listed IS NOT NULL AS existed, coalesce(deleted.listed, false) AS was_listed
-    FROM player LEFT JOIN deleted ON true
-    """,
-    row=Deleted,
-)
-
 # A trigger keeps held replays unlisted, even those held since this statement began. While a replay is held, `unlisted =
 # false` means that its player has hidden it.
 _UNLISTED = "CASE WHEN replays.held THEN unlisted AND $3::boolean WHEN NOT $3::boolean THEN true END"
@@ -107,9 +90,23 @@ async def listed_page(statements: Statements, username: str, before: ListPositio
     return sorted(LISTED.values(rows), key=_order, reverse=True)
 
 
-async def delete(statements: Statements, user_id: str, replay_id: str | None) -> Deleted | None:
+# This statement and `set_listed` lock the player's row first, like all statements that write a player's rows. Without
+# that row they return nothing. A null id matches no replay.
+@maybe(
+    """
+    WITH player AS (
+        SELECT id FROM users WHERE id = $1::uuid FOR NO KEY UPDATE
+    ), deleted AS (
+        DELETE FROM replays USING player WHERE replays.id = $2::uuid AND user_id = player.id
+        RETURNING unlisted IS NULL AS listed
+    )
+    SELECT deleted.listed IS NOT NULL AS existed, coalesce(deleted.listed, false) AS was_listed
+    FROM player LEFT JOIN deleted ON true
+    """,
+    row=Deleted,
+)
+async def delete(user_id: str, replay_id: str | None) -> Deleted | None:
     """Delete a replay of the player, which frees its part of the quota; None without a player."""
-    return await statements.maybe(DELETE, user_id, replay_id)
 
 
 @maybe(

@@ -7,7 +7,7 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage.own_replays import DELETE
+from solisync.storage.own_replays import delete as delete_own
 from tests.harness.concurrency import at_once, gather
 from tests.harness.payloads import replay
 from tests.harness.players import players as new_players
@@ -48,7 +48,7 @@ def delete(server, ids):
     """Delete replays one at a time, as players and operators do."""
     for replay_id in ids:
         for (user_id,) in server.sql("SELECT user_id::text FROM replays WHERE id = %s", (replay_id,)):
-            server.sql(DELETE.sql.replace("$1", "%s").replace("$2", "%s"), (user_id, replay_id))
+            server.sql(delete_own.statement.sql.replace("$1", "%s").replace("$2", "%s"), (user_id, replay_id))
 
 
 def used(server):
