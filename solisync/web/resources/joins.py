@@ -10,17 +10,16 @@ from ...access.rate_limit import JOIN, buckets_of
 from ...access.tokens import RefreshClaims, Tokens
 from ...errors import BadRequest, Conflict, Forbidden, NotFound, Unauthorized
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, Notice, ProgressStored, SessionsEnded
+from ...events.notices import SessionsEnded
+from ...players import progress
+from ...players.progress import Change
 from ...postgres.database import Database
 from ...postgres.statement import Call
 from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.administration import suspension_error
-from ...rules.counting import NO_GAMES, counts_of
-from ...rules.documents import read_stored, revision
-from ...rules.guests import JoinRequest, joined
-from ...rules.leaderboard import bests_of
-from ...rules.sync import PAYLOAD_MAX_BYTES, Document, SyncAnswer, SyncConflict, check_bounds
+from ...rules.guests import JoinRequest
+from ...rules.sync import SyncAnswer
 from ...storage import accounts, guests, replays, restrictions, sync
 from ...storage.guests import Pair
 from ..route import post
@@ -100,35 +99,23 @@ class Joins:
         assert theirs is not None, "the guest's row is locked"
         if await guests.has_replays(transaction, guest):
             await self._check_room(transaction, player)
-        reply, shown = None, False
+        change: Change | None = None
         steps: tuple[Call, ...] = ()
-        notices: list[Notice] = [SessionsEnded(guest)]
         if theirs.payload is not None:
             both = len(theirs.payload) + len(saved.payload or b"")
             with self.large_bodies.merging(player, pushed=0, stored=both):
-                merged, conflicts = _merged(theirs.payload, saved.payload, player, now)
-            payload, bests = merged.encode(), bests_of(merged.payload.stats)
-            told = counts_of(merged.payload).with_most_draws(saved.counts or NO_GAMES)
-            improved = saved.standing.improved_by(bests)
-            steps = (
-                *sync.saving(player, payload, told, bests if improved else None, now, first=saved.payload is None),
-                (guests.REMEMBER, player, access_expiry, told.encode()),
-            )
-            notices.append(ProgressStored(player, revision(payload), saved.session))
-            shown = improved and bool(saved.standing.visible)
-            reply = answer(payload, now, conflicts)
+                change = progress.joining(player, theirs.payload, saved, now)
+            steps = (*change.steps, (guests.REMEMBER, player, access_expiry, change.counts.encode()))
         await guests.move(transaction, player, guest)
         await accounts.delete(transaction, guest, buckets_of(guest))
         try:
             await transaction.commit_with(*steps)
         finally:
-            if shown:
+            if change is not None and change.shown:
                 self.board.invalidate()
-        if shown:
-            notices.append(BoardsChanged(("leaderboard",)))
         audit("guest joined", user_id=player)
-        self.bus.publish(*notices)
-        return reply
+        self.bus.publish(SessionsEnded(guest), *(change.notices if change else ()))
+        return answer(change.payload, now, change.conflicts) if change else None
 
     async def _check_room(self, transaction: Transaction, player: str) -> None:
         """Raise BadRequest if the player has no room for replays; otherwise those of a guest fit, all of them."""
@@ -136,16 +123,6 @@ class Joins:
         assert room is not None, "the player's row is locked"
         if self.quota_bytes is not None and room.used_bytes >= self.quota_bytes:
             raise BadRequest("replay_storage_full", "replay storage is full")
-
-
-def _merged(guest: bytes, saved: bytes | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
-    """The merged progress and the conflicts; raises BadRequest if it exceeds a player's limits."""
-    stored = None if saved is None else read_stored(saved)
-    merged, conflicts = joined(read_stored(guest), stored, player, now)
-    check_bounds(merged, stored)
-    if len(merged.encode()) > PAYLOAD_MAX_BYTES:
-        raise BadRequest("sync_too_large", "sync payload too large")
-    return merged, conflicts
 
 
 def _is_to_be_joined(pair: Pair) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
@@ -12,18 +12,15 @@ from msgspec import structs
 from ...access.large_bodies import LargeBodies
 from ...errors import BadRequest, NotFound
 from ...events.bus import Bus
-from ...events.notices import BoardsChanged, ProgressStored
+from ...players import progress
 from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
-from ...rules.counting import NO_GAMES, Basis, GameCounts, Known, add, counts_of, with_counts
-from ...rules.documents import Pushed, default_document, is_news, read_pushed, read_stored, revision
-from ...rules.leaderboard import Bests, bests_of
-from ...rules.merge import merge
+from ...rules.counting import Basis, counts_of
+from ...rules.documents import Pushed, default_document, read_pushed, read_stored, revision
 from ...rules.shapes import canonical_uuid
-from ...rules.sync import PAYLOAD_MAX_BYTES, Document, Payload, SyncAnswer, SyncConflict, check_bounds
+from ...rules.sync import Document, Payload, SyncAnswer, SyncConflict
 from ...storage import sync
-from ...storage.sync import Saved
 from ..route import Json, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply, matches
@@ -105,54 +102,15 @@ class Sync:
             raise NotFound("user_not_found")
         now = self.now()
         with self.large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
-            merged = _merged(pushed.document, saved, now)
-        improved = saved.standing.improved_by(merged.bests)
-        bests, first = merged.bests if improved else None, saved.payload is None
-        shown = improved and saved.standing.visible
+            change = progress.pushed(player, pushed.document, saved, now)
         try:
-            steps = sync.saving(player, merged.payload, merged.answer, bests, now, first=first)
-            await transaction.commit_with(*steps, sync.remembering(player, saved, merged.known))
+            await transaction.commit_with(*change.steps, change.remembering)
         finally:
-            if shown:
+            if change.shown:
                 self.board.invalidate()
-        if merged.news:
-            self.bus.publish(ProgressStored(player, revision(merged.payload), saved.session))
-        if shown:
-            self.bus.publish(BoardsChanged(("leaderboard",)))
-        return answer(merged.payload, now, merged.conflicts), merged.conflicts, merged.basis
-
-
-class _Merged(NamedTuple):
-    """A merged push: the data to store, and the data to answer."""
-
-    payload: bytes
-    bests: Bests
-    answer: GameCounts
-    known: Known
-    conflicts: list[SyncConflict]
-    basis: Basis
-    news: bool  # whether more than times has changed
-
-
-def _merged(pushed: Document, saved: Saved, now: datetime) -> _Merged:
-    stored = None if saved.payload is None else read_stored(saved.payload)
-    check_bounds(pushed, stored)  # before the merge, which would be too expensive for a larger document
-    before = NO_GAMES if stored is None else counts_of(stored.payload)
-    told = saved.counts or before
-    mine = counts_of(pushed.payload)
-    total = add(mine, before, saved.known)
-    tomorrow = now.date() + DAY
-    merged, conflicts = merge(pushed, stored, now, latest=tomorrow, knew_all=total.knew(told))
-    if total.basis is Basis.COUNTED:
-        merged = with_counts(merged, total.counts)
-    check_bounds(merged, stored)
-    payload = merged.encode()
-    if len(payload) > PAYLOAD_MAX_BYTES:
-        raise BadRequest("sync_too_large", "sync payload too large")
-    answer = counts_of(merged.payload).with_most_draws(told)
-    known = saved.known.after(mine, answer, total.basis)
-    news = is_news(merged, stored)
-    return _Merged(payload, bests_of(merged.payload.stats), answer, known, conflicts, total.basis, news)
+        if change.notices:
+            self.bus.publish(*change.notices)
+        return answer(change.payload, now, change.conflicts), change.conflicts, change.basis
 
 
 def answer(
