@@ -24,8 +24,8 @@ class Done:
     """The result of an act: whether it changed anything, and the states `before` and `after` in words, for the record.
 
     `steps` are statements to run last. `sessions_ended` is true if sessions of the player, or the account, have ended.
-    `queued` is true if a replay now waits for a check. `result` is for the caller. `settled` is false while the lists
-    and boards of a large account follow.
+    `queued` is true if a replay now waits for a check. `notices` are other notices. `result` is for the caller.
+    `settled` is false while the lists and boards of a large account follow.
     """
 
     changed: bool
@@ -34,6 +34,7 @@ class Done:
     steps: tuple[Call, ...] = ()
     sessions_ended: bool = False
     queued: bool = False
+    notices: tuple[Notice, ...] = ()
     result: Any = None
     settled: bool = True
 
@@ -100,7 +101,7 @@ class Acting:
             audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
             if act.event is not None:
                 audit(act.event, user_id=player.id)
-            notices: list[Notice] = [*boards_changed(changed, with_player=act.target == "player")]
+            notices: list[Notice] = [*boards_changed(changed, with_player=act.target == "player"), *done.notices]
             if done.sessions_ended:
                 notices.append(SessionsEnded(player.id))
             if done.queued:

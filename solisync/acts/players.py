@@ -1,15 +1,21 @@
-"""Acts on accounts: suspend, lock, end sessions, rename, delete, make a reset link."""
+"""Acts on accounts: suspend, lock, end sessions, rename, restore progress, delete, make a reset link."""
 
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from ..errors import BadRequest, Conflict, DatabaseError, Forbidden
+from ..players import progress
 from ..postgres.statement import Call
 from ..postgres.transaction import Transaction
 from ..rules.accounts import check_username
 from ..rules.analytics import names_of_rename
+from ..rules.counting import counts_of
+from ..rules.documents import read_stored
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
-from ..storage import accounts, guests, recovery, restrictions, sessions
+from ..rules.sync import Document
+from ..storage import accounts, guests, recovery, restrictions, sessions, sync
 from ..storage.accounts import Player
 from .act import NOTHING, Acting, Done, act
 from .large_accounts import erase
@@ -87,6 +93,31 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
     former = player.username
     await accounts.rename(transaction, player.id, username, names_of_rename(former, username))
     return Done(changed=True, before=former, after=username)
+
+
+@act(on="player")
+async def restore(transaction: Transaction, player: Player, *, exported: Document, now: datetime) -> Done:
+    """Merge exported progress into a player's, like a push from a device of which nothing is known.
+
+    Nothing is lowered. Raises BadRequest if the result is too large.
+    """
+    saved = await sync.load(transaction, player.id, None)
+    assert saved is not None, "the player's row is locked"
+    payload = structs.replace(exported.payload, user_id=player.id)
+    change = progress.pushed(player.id, exported._replace(payload=payload), saved, now)
+    if not change.notices:
+        return NOTHING
+    before = 0 if saved.payload is None else counts_of(read_stored(saved.payload).payload).games_played
+    after = change.counts.games_played
+    steps = (*change.steps, change.remembering)
+    return Done(
+        changed=True,
+        before=f"{before} games",
+        after=f"{after} games",
+        steps=steps,
+        notices=change.notices,
+        result=after,
+    )
 
 
 @act(on="player", event="account deleted")

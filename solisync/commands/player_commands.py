@@ -1,4 +1,4 @@
-"""Rows of the table of subcommands: users, sessions, leaderboard, avatars."""
+"""Rows of the table of subcommands: users, progress, sessions, leaderboard, avatars."""
 
 import argparse
 
@@ -129,6 +129,23 @@ PLAYER_COMMANDS = (
                 "end the old password, all sessions, access tokens and recovery codes immediately",
                 action="store_true",
             ),
+        ),
+        acts=True,
+    ),
+    Command(
+        "progress restore",
+        "progress:restore",
+        "merge the progress of an export into a player's, as if a device pushed it; nothing is lowered",
+        (
+            USER,
+            argument(
+                "--from",
+                "the export: of the player, of users export, or of a restored backup",
+                metavar="EXPORT",
+                dest="file",
+                required=True,
+            ),
+            argument("--other-account", "the export may be of another account", action="store_true"),
         ),
         acts=True,
     ),

@@ -8,6 +8,7 @@ from .player_commands import PLAYER_COMMANDS
 
 NOUNS = {
     "users": "manage players",
+    "progress": "restore progress",
     "sessions": "manage sessions",
     "leaderboard": "manage entries of the leaderboard",
     "avatars": "manage avatars",

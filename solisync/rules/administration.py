@@ -8,7 +8,7 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, get_args
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ..errors import AccountSuspended, BadRequest
 from .shapes import Checked, Time, is_id
@@ -171,6 +171,12 @@ class LinkBody(ActBody, frozen=True, kw_only=True):
     """With `lock_out`, the old password, sessions, access tokens and recovery codes end immediately."""
 
     lock_out: bool = False
+
+
+class RestoreBody(ActBody, frozen=True, kw_only=True):
+    """The progress to merge into the player's."""
+
+    progress: Annotated[Raw, Meta(description="`progress` of an export", extra_json_schema={"type": "object"})]
 
 
 class UsernameBody(ActBody, frozen=True, kw_only=True):

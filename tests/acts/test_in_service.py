@@ -1,17 +1,23 @@
 """Acts on connections of the service, where every statement is prepared (solisync.storage)."""
 
+from datetime import UTC, datetime
+from unittest.mock import ANY
+
 import pytest
+from msgspec.json import encode
 
 from solisync.acts import ACTS, players, profiles, replays
 from solisync.acts.act import Acting
 from solisync.errors import NotFound
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
+from solisync.rules.documents import read_pushed
 from solisync.storage.acts import Actor
 from tests.harness.footprint import search
-from tests.harness.payloads import IMAGES, replay
+from tests.harness.payloads import IMAGES, progress_of, replay
 
 # Each act with all its arguments and its notices, in an order in which each act changes something.
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
+EXPORTED = read_pushed(encode(progress_of())).document
 EACH = (
     (profiles.name, {"display_name": "Anna"}, "board"),
     (profiles.hide, {"lock": True}, "board"),
@@ -28,6 +34,7 @@ EACH = (
     (players.suspend, {}, "board, ended"),
     (players.unsuspend, {}, "board"),
     (players.link, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),
+    (players.restore, {"exported": EXPORTED, "now": datetime.now(UTC)}, "progress"),
     (replays.unlist, {}, ""),
     (replays.list_again, {}, ""),
     (replays.check, {"again": True}, "queued"),
@@ -67,6 +74,7 @@ async def test_service_performs_every_act_once(server, acting, told):
         "board": BoardsChanged(),
         "ended": SessionsEnded(user_id),
         "queued": ReplayStored(),
+        "progress": ANY,
     }
     for act, given, tells in EACH:
         target = user_id if act.target == "player" else replay_id

@@ -9,7 +9,7 @@ from solisync.errors import FatalError
 from solisync.housekeeping import JOBS, NAMES
 from solisync.storage.housekeeping import LastRun
 
-BEHIND = "UPDATE retention_clock SET at = clock_timestamp() - interval '3 days', moved_at = '-infinity'"
+BEHIND = "UPDATE retention_clock SET at = clock_timestamp() - interval '60 hours', moved_at = '-infinity'"
 SETTINGS = {job.setting: "30" for job in JOBS if job.setting} | {"SOLISYNC_AUTH_LIMIT": "10/60"}
 OLD = "INSERT INTO account_history (happened_at, event, times) VALUES (now() - interval '32 days', 'x', 1)"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -28,12 +28,14 @@ from ...rules.administration import (
     ListedBody,
     LockBody,
     NewLink,
+    RestoreBody,
     Suspended,
     SuspensionBody,
     SuspensionsBody,
     UsernameBody,
     check_suspension,
 )
+from ...rules.documents import read_pushed
 from ...rules.recovery import digest, new_reset_token, on_site, reset_path
 from ...settings.settings import ServingSettings
 from ...storage.acts import Actor
@@ -115,6 +117,18 @@ class Acts:
         """Change a player's username."""
         done = await players.perform_rename(self._acting(body, actor), user_id, body.username)
         return Acted(changed=done.changed)
+
+    @post(
+        "/players/{user_id}/progress/restore",
+        name="restore_progress",
+        summary="Merge exported progress into a player's",
+        limit=ADMIN_ACTS,
+        errors=(*NO_PLAYER, "sync_too_large", "sync_too_many"),
+    )
+    async def restore(self, user_id: str, body: RestoreBody, actor: Actor) -> Acted:
+        """Merge the progress of an export into a player's, as if a device pushed it; nothing is lowered."""
+        exported = read_pushed(bytes(body.progress)).document
+        return await self._act(players.restore, user_id, body, actor, exported=exported, now=self.now())
 
     @put(
         "/players/{user_id}/entry",

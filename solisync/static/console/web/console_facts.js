@@ -1,7 +1,7 @@
 // @ts-check
 /** Constants of the service. `make docs` writes this file. */
 
-export const ACTS = /** @type {const} */ (["suspend", "unsuspend", "lock", "unlock", "end_sessions", "rename", "delete", "link", "hide", "show", "name", "remove_avatar", "unlist", "list_again", "check", "delete_replay", "export"]);
+export const ACTS = /** @type {const} */ (["suspend", "unsuspend", "lock", "unlock", "end_sessions", "rename", "restore", "delete", "link", "hide", "show", "name", "remove_avatar", "unlist", "list_again", "check", "delete_replay", "export"]);
 export const KINDS = /** @type {const} */ (["names", "avatars", "players", "entries", "replays"]);
 export const MEMBERS = 2000;
 export const NOTE_MAX = 500;
