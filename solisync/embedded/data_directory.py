@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import FatalError
+from . import stale_locks
 from .marks import CLUSTER, GIVE_URL, moved_to
 from .programs import MAJOR, User, check_reach, find_binaries, primary_group, unprivileged_user, user_name
 
+SOCKET = ".s.PGSQL.5432"
 SOCKET_PATH_BYTES = 107  # the size of sun_path in sockaddr_un, without the final NUL
 
 
@@ -49,7 +51,7 @@ class DataDirectory:
         """The directory of the server's socket: below /tmp if the path of the data directory is unfit for a socket."""
         place = self.path / "run"
         # libpq reads a comma as the separator of two hosts.
-        if len(os.fsencode(place / ".s.PGSQL.5432")) <= SOCKET_PATH_BYTES and "," not in str(place):
+        if len(os.fsencode(place / SOCKET)) <= SOCKET_PATH_BYTES and "," not in str(place):
             return place
         digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:16]
         return Path(tempfile.gettempdir(), f"solisync-{digest}")
@@ -146,6 +148,11 @@ class DataDirectory:
         else:
             self.user = None
         self._make_private(self.socket_directory)
+
+    def take_over_stale_locks(self) -> None:
+        """Let the server start where a killed one has left lock files with the process id of another program."""
+        locks = (self.cluster / "postmaster.pid", self.socket_directory / f"{SOCKET}.lock")
+        stale_locks.take_over(self.cluster, locks)
 
     def find_binaries(self) -> Path:
         """Return the directory with initdb and postgres. Blocks; raises FatalError or OSError."""

@@ -13,6 +13,7 @@ from twisted.logger import Logger
 
 from ..errors import FatalError
 from ..postgres.dsn import server_of
+from . import owned_files
 
 CLUSTER = "postgresql"  # in the data directory
 MARK = "solisync-replaced"  # its text is for people: the host, the port and the name of the database in use
@@ -31,9 +32,9 @@ def record_use(data_dir: Path, dsn: str | None) -> None:
         if dsn is not None:
             with suppress(OSError):  # such a service needs no data directory
                 data_dir.mkdir(parents=True, exist_ok=True)
-                _mark(data_dir, server_of(dsn))
+                owned_files.write(data_dir / MARK, f"{server_of(dsn)}\n")
             if cluster.is_dir():
-                _mark(cluster, server_of(dsn))
+                owned_files.write(cluster / MARK, f"{server_of(dsn)}\n")
         elif marked := [place for place in (data_dir, cluster) if (place / MARK).exists()]:
             server = _server(marked[-1])
             for place in marked:
@@ -72,26 +73,10 @@ def check_may_be_made(data_dir: Path, *, new: bool) -> None:
         )
 
 
-def _mark(place: Path, server: str) -> None:
-    """Write the mark as a file of the owner of `place`; a kill never leaves half a mark."""
-    unfinished = place / f"{MARK}.new"
-    unfinished.unlink(missing_ok=True)
-    # Here and in _server, root must not follow a link, because the server's user could make one.
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(f"{server}\n")
-        if os.geteuid() == 0:
-            owner = place.stat()
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-    unfinished.rename(place / MARK)
-
-
 def _server(place: Path) -> str:
     """The server that the mark names, or "another database" if the mark is unreadable."""
-    with suppress(OSError, UnicodeDecodeError):
-        descriptor = os.open(place / MARK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, encoding="utf-8") as file:
-            text = file.readline(200).strip()
-            if text and text.isprintable():
-                return text
+    with suppress(OSError):
+        text = owned_files.read(place / MARK).partition("\n")[0].strip()
+        if text and text.isprintable():
+            return text
     return "another database"

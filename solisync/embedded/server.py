@@ -140,6 +140,7 @@ class EmbeddedPostgres:
             if not leaving or self._reactor.seconds() > deadline:
                 raise FatalError(f"solisync: PostgreSQL does not start in {self.data_dir}: {why}")
             await deferLater(self._reactor, WATCH_SECONDS)
+            self._directory.take_over_stale_locks()
 
     async def _watch(self) -> None:
         """Restart a server that has died, until it runs; log each reason once."""
