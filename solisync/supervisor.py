@@ -32,7 +32,7 @@ from .settings.table import TABLE
 # - LIFELINE, its standard input: open for as long as the worker should serve. On it the parent sends GIVE_WAY or
 #   TAKE_PART: whether to leave new connections to other workers.
 # - SOCKET: the listening socket.
-# - READY: a pipe on which the worker reports that it is ready.
+# - READY: a pipe on which the worker reports its version when it is ready.
 # - ADMIN_SOCKET: the listening socket of the console, if there is one.
 LIFELINE, SOCKET, READY, ADMIN_SOCKET = 0, 3, 4, 5
 GIVE_WAY, TAKE_PART = b"-", b"+"
@@ -83,6 +83,8 @@ class Supervisor(Daemon):
         self._command = command
         self._workers: list[Worker] = []
         self._ever_ready = False
+        self._reported = False  # whether the service manager knows that the start, or the last reload, has ended
+        self._reload_failed = False
         self._replacing = False
         self._replace_again = False
         if embedded is not None:
@@ -159,11 +161,20 @@ class Supervisor(Daemon):
 
     def _on_ready(self, ready: bool, worker: "Worker") -> bool:
         if ready:
-            if not self._ever_ready:
-                self.manager.ready(f"serving with {self._settings.workers} workers")
             self._ever_ready = worker.was_ready = True
             self._log.info("worker {pid} is ready", pid=worker.pid)
+            self._report()
         return ready
+
+    def _report(self) -> None:
+        """Report that the start or the reload has ended, if a worker serves."""
+        serves = any(worker.counts and worker.was_ready for worker in self._workers)
+        if serves and not (self._reported or self._replacing or self._stopping):
+            self._reported = True
+            text = f"serving with {self._settings.workers} workers of version {_versions(self._workers)}"
+            if self._reload_failed:
+                text = "the last reload failed, see the log: the old workers serve"
+            self.manager.ready(text)
 
     def _on_end(self, status: int, worker: "Worker") -> int:
         self._workers.remove(worker)
@@ -198,30 +209,35 @@ class Supervisor(Daemon):
         self._replace_again = True
         if not self._replacing:
             self._replacing = True
+            self._reported = False
             self.manager.reloading()
             Deferred.fromCoroutine(self._replace_all()).addErrback(
                 lambda failure: self._log.failure("could not replace the workers", failure)
             )
 
     async def _replace_all(self) -> None:
-        status = "the last reload failed, see the log: the old workers serve"
+        self._reload_failed = True
         try:
             while self._replace_again and not self._stopping:
                 self._replace_again = False
                 self._log.info("replacing the workers")
                 old = [worker for worker in self._workers if worker.counts]
+                before = _versions(old)
                 try:
-                    if await self._replace(old):
-                        self._log.info("replaced all workers")
-                        status = f"serving with {self._settings.workers} workers"
+                    self._reload_failed = not await self._replace(old)
                 except OSError as error:
+                    self._reload_failed = True
                     self._log.error("can't start a worker: {why}; keeping the old workers", why=error.strerror)
                 finally:
                     self._tell(old, TAKE_PART)  # for workers that were not replaced
+                if not self._reload_failed:
+                    now = _versions(self._workers)
+                    change = "as before" if now == before else f"before {before}"
+                    self._log.info("replaced all workers: version {now}, {change}", now=now, change=change)
         finally:
             self._replacing = False
-            if not self._stopping:
-                self.manager.ready(status)
+            self._node.reload_failed.set(self._reload_failed)
+            self._report()
 
     async def _replace(self, workers: list["Worker"]) -> bool:
         """Replace these workers; return False if a new one isn't ready in time, and keep the remaining old ones."""
@@ -264,9 +280,11 @@ class Worker(Child):
         self.counts = counts
         self.checks = checks
         self.was_ready = False
+        self.version = ""
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Fire `ready`, because the worker has written to READY."""
+        """Fire `ready`, because the worker has written its version to READY; 1.1.0 and older write "ready" there."""
+        self.version = "1.1.0 or older" if data == b"ready" else data.decode()
         self.get_ready()
 
     def tell(self, word: bytes) -> None:
@@ -277,3 +295,8 @@ class Worker(Child):
     def leave(self) -> None:
         """Ask the worker to stop gracefully."""
         self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec
+
+
+def _versions(workers: list[Worker]) -> str:
+    """The versions of the workers that serve, which differ only when something has gone wrong."""
+    return " and ".join(sorted({worker.version for worker in workers if worker.was_ready})) or "unknown"

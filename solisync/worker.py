@@ -10,6 +10,7 @@ from twisted.internet.abstract import FileDescriptor
 from twisted.internet.main import CONNECTION_DONE
 from twisted.python.failure import Failure
 
+from . import __version__
 from .access import passwords
 from .process import shared_metrics
 from .process.daemon import run
@@ -56,7 +57,7 @@ def main(bcrypt_cost: int = passwords.COST) -> None:
         reactor,
         inherited=socket.socket(fileno=SOCKET),
         admin_inherited=None if settings.admin_listen is None else socket.socket(fileno=ADMIN_SOCKET),
-        when_open=lambda: os.close(READY) if os.write(READY, b"ready") else None,
+        when_open=lambda: os.close(READY) if os.write(READY, __version__.encode()) else None,
         bcrypt_cost=bcrypt_cost,
     )
     lifeline = _Lifeline(reactor)

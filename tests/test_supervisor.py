@@ -9,13 +9,15 @@ import sys
 from unittest.mock import Mock
 
 import pytest
+import pytest_twisted
 from twisted.internet import ssl
-from twisted.internet.defer import gatherResults
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.threads import deferToThread
+from twisted.logger import capturedLogs, formatEvent
 
 from solisync.process import daemon
 from solisync.supervisor import LIFELINE, READY, Supervisor, Worker
-from tests.harness.concurrency import wait_for
+from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PASSWORD, PATIENCE, SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC, TWISTD, start
 from tests.harness.postgres import truncate
@@ -64,22 +66,84 @@ async def test_worker_ends_even_if_the_signal_is_lost(reactor):
     assert await worker.ended == 0
 
 
-async def test_old_worker_stays_when_no_new_one_can_be_started(reactor, monkeypatch, place):
+@pytest.fixture
+def supervisor_of(reactor):
+    """Make a supervisor of two workers that run a Python program; end them at the end of the test."""
+    made = []
+
+    def supervisor_of(program, *words):
+        supervisor = Supervisor(
+            settings=Mock(workers=2, stop_seconds=PATIENCE),
+            reactor=reactor,
+            environ={},
+            embedded=None,
+            metrics=Mock(),
+            command=[sys.executable, "-c", program, *map(str, words)],
+        )
+        supervisor._sockets = {}
+        supervisor.manager = Mock()
+        made.append(supervisor)
+        return supervisor
+
+    yield supervisor_of
+    for supervisor in made:
+        supervisor._stopping = True
+        retired = gatherResults([Deferred.fromCoroutine(supervisor._retire(each)) for each in supervisor._workers])
+        pytest_twisted.blockon(retired)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("1.2.0", "1.2.0", "version 1.2.0, as before"),
+        ("1.2.0", "1.3.0", "version 1.3.0, before 1.2.0"),
+        ("1.2.0", "ready", "version 1.1.0 or older, before 1.2.0"),
+    ],
+)
+async def test_reload_says_which_version_the_workers_have(reactor, supervisor_of, place, before, after, says):
+    """The installed version may not be the one that the parent's command starts; 1.1.0 reports no version."""
+    version = place / "version"
+    version.write_text(before)
+    supervisor = supervisor_of("import os, sys; os.write(4, open(sys.argv[1], 'rb').read()); os.read(0, 1)", version)
+    supervisor._fill()
+    await gatherResults([worker.ready for worker in supervisor._workers])
+    version.write_text(after)
+    with capturedLogs() as events:
+        supervisor.replace_all()
+        await until(reactor, lambda: not supervisor._replacing)
+    assert f"replaced all workers: {says}" in map(formatEvent, events)
+    assert supervisor.manager.ready.call_args.args == (f"serving with 2 workers of {says.partition(',')[0]}",)
+
+
+async def test_reload_while_no_worker_serves_ends_when_one_does(reactor, supervisor_of, place):
+    """Until then systemd waits. A reload that finds no worker at all has nothing to replace."""
+    may_start = place / "may start"
+    may_start.touch()
+    program = (
+        "import os, sys\nif not os.path.exists(sys.argv[1]): sys.exit(3)\nos.write(4, b'1.2.0'); os.read(0, 1)"
+    )
+    supervisor = supervisor_of(program, may_start)
+    supervisor._fill()
+    await gatherResults([worker.ready for worker in supervisor._workers])
+    may_start.unlink()
+    for worker in supervisor._workers:
+        worker.signal(signal.SIGKILL)
+    await until(reactor, lambda: not any(worker.was_ready for worker in supervisor._workers))
+    supervisor.replace_all()
+    await until(reactor, lambda: not supervisor._replacing)
+    assert supervisor.manager.ready.call_count == 1  # of the start
+    may_start.touch()
+    await until(reactor, lambda: supervisor.manager.ready.call_count == 2)
+
+
+async def test_old_worker_stays_when_no_new_one_can_be_started(supervisor_of, monkeypatch, place):
     """After the first successor the system has no room for another process."""
     heard = place / "heard"
     program = (
         "import os, sys; os.write(4, b'r')\n"
         "while word := os.read(0, 1): open(sys.argv[1], 'ab').write(b'%d%b ' % (os.getpid(), word))"
     )
-    supervisor = Supervisor(
-        settings=Mock(workers=2, stop_seconds=PATIENCE),
-        reactor=reactor,
-        environ={},
-        embedded=None,
-        metrics=Mock(),
-        command=[sys.executable, "-c", program, str(heard)],
-    )
-    supervisor._sockets = {}
+    supervisor = supervisor_of(program, heard)
     supervisor._fill()
     old = [*supervisor._workers]
     assert await gatherResults([worker.ready for worker in old]) == [True, True]
@@ -97,8 +161,6 @@ async def test_old_worker_stays_when_no_new_one_can_be_started(reactor, monkeypa
     assert heard.read_text().split()[-1] == last
     assert old[1] in supervisor._workers
     monkeypatch.undo()
-    for worker in [*supervisor._workers]:
-        await supervisor._retire(worker)
 
 
 async def test_ctrl_c_ends_parent_and_workers_in_order(launch, reactor, initialized, place):

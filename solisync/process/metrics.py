@@ -221,6 +221,7 @@ class NodeMetrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.worker_deaths = Counter("solisync_worker_deaths", "Workers that ended unasked.", registry=self._registry)
+        self.reload_failed = Gauge("solisync_reload_failed", "1 if the last reload failed.", registry=self._registry)
 
     def watch_disk(self, data_dir: Path) -> None:
         """Report the free space of the disk with this directory, an embedded database's."""

@@ -8,6 +8,7 @@ import time
 import pytest
 from twisted.internet.threads import deferToThread
 
+from solisync import __version__
 from solisync.process.service_manager import ServiceManager
 from tests.harness.constants import PATIENCE
 from tests.harness.entry_points import SOLISYNC, TWISTD, start
@@ -38,7 +39,7 @@ async def next_with(manager, name):
 
 
 @pytest.mark.parametrize(
-    ("words", "serving"), [((*SOLISYNC, "--workers=2"), "serving with 2 workers"), ((*TWISTD,), "serving")]
+    ("words", "serving"), [((*SOLISYNC, "--workers=2"), f"serving with 2 workers of version {__version__}"), ((*TWISTD,), "serving")]
 )
 async def test_service_reports_start_reload_and_stop(launch, manager, shared_dsn, words, serving):
     """READY comes once the port answers and the schema is there. A reload begins after its signal."""
