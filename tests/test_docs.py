@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from typing import get_args
 
 import pytest
 from msgspec import inspect, structs
@@ -26,6 +27,7 @@ from solisync.klondike.rules import RANK_NAMES, SUIT_NAMES
 from solisync.klondike.verdict import MOVES_MAX
 from solisync.players import history
 from solisync.postgres import TIMES, pool
+from solisync.process import audit
 from solisync.rules import recovery
 from solisync.rules.accounts import PASSWORD_MAX_BYTES, USERNAME_LENGTH
 from solisync.rules.administration import MANY, MESSAGE_MAX, NOTE_MAX
@@ -82,6 +84,12 @@ def test_every_variable_that_a_document_names_exists():
     real = {setting.variable for setting in TABLE}
     for name, text in DOCS.items():
         assert set(re.findall(r"\bSOLISYNC_[A-Z_]+\b", text)) <= real, name
+
+
+def test_every_event_of_the_audit_trail_is_documented_and_no_other():
+    (row,) = re.findall(r"^\| `event`, .*$", DOCS["operations.md"], re.M)
+    documented = set(re.findall(r"`([^`]+)`", row.split("|")[2])) - {"source", "solisync.audit"}
+    assert documented == set(get_args(audit.Event))
 
 
 def test_every_make_target_that_a_document_names_exists():

@@ -119,9 +119,7 @@ async def test_reload_while_no_worker_serves_ends_when_one_does(reactor, supervi
     """Until then systemd waits. A reload that finds no worker at all has nothing to replace."""
     may_start = place / "may start"
     may_start.touch()
-    program = (
-        "import os, sys\nif not os.path.exists(sys.argv[1]): sys.exit(3)\nos.write(4, b'1.2.0'); os.read(0, 1)"
-    )
+    program = "import os, sys\nif not os.path.exists(sys.argv[1]): sys.exit(3)\nos.write(4, b'1.2.0'); os.read(0, 1)"
     supervisor = supervisor_of(program, may_start)
     supervisor._fill()
     await gatherResults([worker.ready for worker in supervisor._workers])

@@ -19,7 +19,10 @@ from zope.interface import provider
 FORMATS = ("text", "json")
 LEVELS = ("info", "warn", "error")
 AUDIT = "solisync.audit"  # the namespace of the audit trail, which no level leaves out
-FIELDS = ("event", "reason", "user_id", "client", "method", "route", "path", "status", "milliseconds", "request_id")
+FIELDS = (
+    *("event", "reason", "user_id", "admin", "client"),
+    *("method", "route", "path", "status", "milliseconds", "request_id"),
+)
 REASONS_MAX = 100  # the most reasons to log in an outage, in case they all differ
 
 # The client and the id of the request that is being handled.

@@ -6,6 +6,7 @@ The message continues a sentence that begins with the name of the variable or op
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv6Address, ip_network
 from pathlib import Path
@@ -75,13 +76,15 @@ def directory(text: str) -> Path:
 
 
 def default_data_dir() -> str:
-    """The default data directory: /var/lib/solisync for root, else the platform's directory for a user's state.
+    """The default data directory: the platform's directory for a user's state, /var/lib/solisync for root.
 
-    On Linux that is below $XDG_STATE_HOME or ~/.local/state.
+    On Linux that is below $XDG_STATE_HOME or ~/.local/state. A user without a home has the directory of root: a service
+    with a DATABASE_URL needs none, and otherwise the start names it.
     """
-    if os.geteuid() == 0:
-        return "/var/lib/solisync"
-    return str(user_state_path("solisync"))
+    if os.geteuid() != 0:
+        with suppress(RuntimeError):
+            return str(user_state_path("solisync"))
+    return "/var/lib/solisync"
 
 
 def endpoint(text: str) -> str:

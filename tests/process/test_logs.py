@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import time
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -18,6 +19,7 @@ from twisted.python.failure import Failure
 from solisync.commands.smoke import PIXEL
 from solisync.process import logs
 from solisync.process.audit import audit
+from solisync.web.wire.access_log import AccessLog
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PASSWORD, ROOT, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, serving, start
@@ -143,10 +145,31 @@ def test_level_leaves_out_lower_lines_but_not_the_audit_trail():
     assert written == [("tests", "error"), *((logs.AUDIT, level) for level in logs.LEVELS)]
 
 
-def test_documented_fail2ban_filter_finds_the_client_of_a_failed_login():
-    """The filter of docs/security.md matches a line of the log as text, where <ADDR> is an address."""
-    (pattern,) = re.findall(r"^ {4}failregex = (.*)$", (ROOT / "docs" / "security.md").read_text("utf-8"), re.M)
-    pattern = pattern.replace("<ADDR>", r"(?P<addr>[0-9a-f:.]+)")
+def test_json_line_of_the_console_names_the_admin():
+    with capturedLogs() as events:
+        AccessLog(metrics=Mock(), seconds=Mock()).answered(
+            client="unix",
+            user_id=None,
+            admin="ann",
+            method=b"GET",
+            path=b"/api/admin/me",
+            route="/api/admin/me",
+            status=200,
+            seconds=0.001,
+            streamed=False,
+            request_id="r-1",
+        )
+    out = io.StringIO()
+    logs.observer("json", out)(events[0])
+    (line,) = objects(out.getvalue())
+    assert (line["admin"], line["client"], line["status"]) == ("ann", "unix", 200)
+
+
+@pytest.mark.parametrize(("style", "number"), [("text", 0), ("json", 1)])
+def test_documented_fail2ban_filter_finds_the_client_of_a_failed_login(style, number):
+    """Each line of the filter in docs/security.md matches a log of one format, where <ADDR> is an address."""
+    (block,) = re.findall(r"^ {4}failregex = (.*\n +.*)$", (ROOT / "docs" / "security.md").read_text("utf-8"), re.M)
+    pattern = block.splitlines()[number].strip().replace("<ADDR>", r"(?P<addr>[0-9a-f:.]+)")
     out = io.StringIO()
     for client in ("203.0.113.7", "2001:db8::7"):
         token = logs.serving.set({"client": client, "request_id": "r-1"})
@@ -155,7 +178,7 @@ def test_documented_fail2ban_filter_finds_the_client_of_a_failed_login():
                 audit("login failed", user_id=None)
                 audit("login", user_id=None)
             for event in events:
-                logs.observer("text", out)(event)
+                logs.observer(style, out)(event)
         finally:
             logs.serving.reset(token)
     found = [re.search(pattern, line) for line in out.getvalue().splitlines()]

@@ -39,7 +39,8 @@ async def next_with(manager, name):
 
 
 @pytest.mark.parametrize(
-    ("words", "serving"), [((*SOLISYNC, "--workers=2"), f"serving with 2 workers of version {__version__}"), ((*TWISTD,), "serving")]
+    ("words", "serving"),
+    [((*SOLISYNC, "--workers=2"), f"serving with 2 workers of version {__version__}"), ((*TWISTD,), "serving")],
 )
 async def test_service_reports_start_reload_and_stop(launch, manager, shared_dsn, words, serving):
     """READY comes once the port answers and the schema is there. A reload begins after its signal."""

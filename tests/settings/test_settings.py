@@ -1,5 +1,6 @@
 """Settings: read from a mapping, options first, all problems together (docs/configuration.md "Configuration")."""
 
+import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from solisync.access.rate_limit import AUTH, Limit
 from solisync.errors import SettingsError
+from solisync.settings import values
 from solisync.settings.settings import ServingSettings, Settings, add_env_file
 from solisync.settings.table import TABLE
 from solisync.settings.values import without_line_end
@@ -35,6 +37,15 @@ def test_defaults_are_the_documented_ones():
     assert (settings.database_connections, settings.stop_seconds, settings.prepared_statements) == (8, 10, True)
     assert settings.analytics_days is None
     assert settings.auth_limit == AUTH
+
+
+def test_user_without_a_home_has_the_data_directory_of_root(monkeypatch):
+    """An image may run with any user id. platformdirs fails for such a user, even where a DATABASE_URL is set."""
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("getuid", "geteuid"):
+        monkeypatch.setattr(os, name, lambda: 4_000_000)
+    assert values.default_data_dir() == "/var/lib/solisync"
 
 
 def test_empty_variable_counts_as_unset():
