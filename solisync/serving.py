@@ -77,7 +77,7 @@ class Solisync(Daemon):
         super().startService()
         if self.inherited is None:
             self._log_start("", self.parts.settings.listen, self._data_dir)
-            self._on_hangup(self._explain_reload)
+            self._on_hangup(self._reload)
         self.sampler.start()
         Deferred.fromCoroutine(self._open()).addErrback(self._give_up)
 
@@ -85,10 +85,11 @@ class Solisync(Daemon):
         """Leave new connections to other workers, unless these are slow to accept; or accept normally again."""
         cast(listening.Acceptor, self._port).gives_way = gives_way
 
-    def _explain_reload(self) -> None:
+    def _reload(self) -> None:
         self.manager.reloading()
-        self.manager.ready("serving; only a service with workers can reload")
-        self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")
+        if not self._read_certificates():
+            self._log.warn("ignored SIGHUP: only a service with workers can reload (--workers 2 or more)")
+        self.manager.ready("serving; only a service with workers can reload more than certificates")
 
     async def _stop(self) -> None:
         """Stop accepting, let running requests end for up to `stop_seconds`, then close the database."""

@@ -206,6 +206,7 @@ class Supervisor(Daemon):
 
     def replace_all(self) -> None:
         """Replace the workers one by one, so that no request is refused or dropped."""
+        self._read_certificates()  # of the listener for scrapes, which is the parent's
         self._replace_again = True
         if not self._replacing:
             self._replacing = True

@@ -8,9 +8,13 @@ from twisted.internet.defer import Deferred, DeferredList
 from twisted.web.http_headers import Headers
 
 import solisync.client
+from solisync.client import Client
 from solisync.client.transport import RETRY_MOST, _retry_after
 from solisync.rules.accounts import TokenPair
 from tests.harness.constants import PASSWORD
+from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.processes import free_port
+from tests.harness.service import ready
 
 
 def test_client_loads_no_database_module():
@@ -102,3 +106,13 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(text, seconds):
 def test_retry_after_may_be_absent():
     """Most errors have none."""
     assert _retry_after(Headers()) is None
+
+
+async def test_address_of_the_service_may_be_ipv6(launch, reactor, shared_dsn):
+    """treq takes a host in brackets for a name, and fails; the client's requests keep the address."""
+    port = free_port()
+    process = start(launch, *SOLISYNC, dsn=shared_dsn, endpoint=f"tcp:{port}:interface=::1")
+    client = Client(f"http://[::1]:{port}")
+    await ready(reactor, client)
+    assert (await client.live()).status == "ok"
+    assert process.stop() == 0

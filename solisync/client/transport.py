@@ -12,6 +12,7 @@ import treq
 from twisted.internet.defer import DeferredQueue
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
+from twisted.python.url import URL
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
@@ -151,7 +152,9 @@ class Transport:
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         # A redirect is not the service's: it would lead a GET to another server, with the token.
         options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse, "allow_redirects": False}
-        response = await self._http.request(method, self._url + path, headers=headers, data=data, **options)
+        url = self._url + path
+        to = _WithAddress.from_text(url) if "[" in self._url else url
+        response = await self._http.request(method, to, headers=headers, data=data, **options)
         if response.code == 200 and shape is IResponse:
             return cast(T, response)
         content = await response.content()
@@ -161,6 +164,13 @@ class Transport:
             return decode(content, shape)
         code = response.headers.getRawHeaders("Error-Code", [None])[0]
         raise ApiError(response.code, _message(content), code=code, retry_after=_retry_after(response.headers))
+
+
+class _WithAddress(URL):
+    """A URL with an IPv6 address, which is no name to encode: treq would fail with `Codepoint not allowed`."""
+
+    def to_uri(self) -> "_WithAddress":
+        return self
 
 
 def _retry_after(headers: Headers) -> int | None:

@@ -123,6 +123,17 @@ class Daemon(Service):
 
         signal.signal(signal.SIGHUP, lambda *_: self._reactor.callFromThread(handle))
 
+    def _read_certificates(self) -> bool:
+        """Read the certificates of `ssl:` endpoints again; return whether there are any."""
+        found = [known for port in (self._port, self._scrapes) if (known := listening.certificates(port))]
+        for certificates in found:
+            try:
+                certificates.read()
+                self._log.info("read the certificates again, for new connections")
+            except ValueError as error:
+                self._log.error("can't read the certificates again: {error}; keeping the old ones", error=error)
+        return bool(found)
+
     async def _stop_listening_for_scrapes(self) -> None:
         if self._scrapes is not None:
             await maybeDeferred(self._scrapes.stopListening)

@@ -14,12 +14,11 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, cast
 
-from OpenSSL import SSL
 from twisted.internet.abstract import FileDescriptor
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, maybeDeferred
-from twisted.internet.endpoints import UNIXServerEndpoint, _parse, serverFromString
+from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.internet.task import deferLater
@@ -29,6 +28,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..errors import FatalError
+from .certificates import Certificates
 
 BACKLOG = 1024  # connections that may wait to be accepted; Twisted's 50 would slow down a burst of clients
 UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, but peers at a unix socket may report any address as their client's
@@ -47,7 +47,7 @@ def listen(
     kind, colon, rest = description.partition(":")
     if kind == "unix":  # the description's own options come later, and win
         rest = f"{UNIX_DEFAULTS}:{rest}"
-    endpoint = serverFromString(_Adopting(reactor, inherited, _chain(description)), f"{kind}{colon}{rest}")
+    endpoint = serverFromString(_Adopting(reactor, inherited, description), f"{kind}{colon}{rest}")
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint) and not _is_free(endpoint._address):
         raise FatalError(f"solisync: can't listen on {description}: {os.strerror(errno.EADDRINUSE)}")
     outcome: list[IListeningPort | Failure] = []
@@ -63,6 +63,11 @@ def is_private(port: IListeningPort) -> bool:
     """Whether only this machine reaches the port: a unix socket, or a loopback address."""
     address = port.getHost()
     return isinstance(address, UNIXAddress) or ip_address(cast(IPv4Address, address).host).is_loopback
+
+
+def certificates(port: IListeningPort | None) -> Certificates | None:
+    """The certificates of a port, if it is of an `ssl:` endpoint of this process."""
+    return getattr(getattr(port, "factory", None), "certificates", None)
 
 
 def url(port: IListeningPort, description: str) -> str | None:
@@ -181,12 +186,12 @@ class Acceptor(FileDescriptor):
 
 
 class _Adopting:
-    """The reactor for endpoints, with Acceptors for inherited sockets, a longer backlog, and a file of certificates."""
+    """The reactor for endpoints, with Acceptors for inherited sockets, a longer backlog, and our certificates."""
 
-    def __init__(self, reactor: Any, inherited: socket.socket | None, chain: str | None) -> None:
+    def __init__(self, reactor: Any, inherited: socket.socket | None, description: str) -> None:
         self._reactor = reactor
         self._inherited = inherited
-        self._chain = chain
+        self._description = description
 
     def adoptStreamPort(self, descriptor: int, family: int, factory: IProtocolFactory) -> IListeningPort:
         """Listen for a `systemd:` endpoint, which closes the descriptor afterwards."""
@@ -204,12 +209,10 @@ class _Adopting:
         self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
     ) -> IListeningPort:
         """Listen for an `ssl:` endpoint."""
-        if self._chain is not None:
-            try:
-                contextFactory.getContext().use_certificate_chain_file(self._chain)
-            except SSL.Error:
-                raise ValueError(f"a certificate in {self._chain} can't be read") from None
-        return self.listenTCP(port, cast(Any, TLSMemoryBIOFactory(contextFactory, False, factory)), backlog, interface)
+        certificates = Certificates(self._description)
+        secure = TLSMemoryBIOFactory(certificates, False, factory)
+        cast(Any, secure).certificates = certificates
+        return self.listenTCP(port, cast(Any, secure), backlog, interface)
 
     def listenUNIX(
         self, address: str, factory: IProtocolFactory, backlog: int = BACKLOG, mode: int = 0o666, wantPID: int = 0
@@ -218,18 +221,6 @@ class _Adopting:
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
         return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
-
-
-def _chain(description: str) -> str | None:
-    """The file with the certificate of an `ssl:` endpoint, of which Twisted would send no more than the first.
-
-    None if the description has a file with the other certificates, which Twisted sends too.
-    """
-    (kind, *values), named = _parse(description)
-    named |= zip(("port", "privateKey", "certKey"), values, strict=False)
-    if kind != "ssl" or "extraCertChain" in named:
-        return None
-    return str(named.get("certKey") or named.get("privateKey", "server.pem"))
 
 
 def _is_free(path: str) -> bool:

@@ -25,7 +25,7 @@ SECRET_MIN_BYTES = 32
 SITE_NAME_MAX = 40
 SITE_LINKS_MAX = 8
 
-_INTERFACE = re.compile(r":interface=[^:]")
+_INTERFACE = re.compile(r"(?<=:interface=)(.*?)(?=:[A-Za-z]+=|$)")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 _UNKNOWN_PARAMETER = re.compile(r"unexpected keyword argument ('.+')$")  # of a parser in Twisted
 _NOT_A_NUMBER = re.compile(r"invalid literal for int\(\) with base \d+: ('.*')$")
@@ -88,7 +88,11 @@ def default_data_dir() -> str:
 
 
 def endpoint(text: str) -> str:
-    """The description of a server endpoint, checked by the endpoint's own parser."""
+    """The description of a server endpoint, checked by the endpoint's own parser.
+
+    The parser wants each colon of an address after a backslash, and this adds them.
+    """
+    text = _INTERFACE.sub(lambda found: found[1].replace(":", r"\:") if _is_ipv6(found[1]) else found[1], text)
     if text.startswith("haproxy:"):
         raise ValueError(
             "can't be haproxy:, because the service reads clients' addresses from X-Forwarded-For: use tcp: or unix:,"
@@ -114,12 +118,20 @@ def endpoint(text: str) -> str:
     return text
 
 
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def admin_endpoint(text: str) -> str:
     """The description of an endpoint that can't be public by mistake: a unix socket, systemd's, or an interface."""
     kind = text.partition(":")[0]
     if kind not in ("unix", "systemd", "tcp"):
         raise ValueError(f"is neither unix:, systemd: nor tcp:: {text!r}")
-    if kind == "tcp" and not _INTERFACE.search(text):
+    if kind == "tcp" and not any(_INTERFACE.findall(text)):
         raise ValueError(f"has no interface=, and would listen on every address: {text!r}")
     return endpoint(text)
 
@@ -229,7 +241,10 @@ def site_url(text: str) -> str:
     """An address of https, without a path."""
     url = text.removesuffix("/")
     if not (url.startswith("https://") and _ORIGIN.fullmatch(url)):
-        raise ValueError(f"must be an address like https://play.example.org, without a path, not {text!r}")
+        raise ValueError(
+            f"must be an address like https://play.example.org, without a path, not {text!r}: below a path, only the"
+            " API works, because pages and links begin at the root of a host"
+        )
     return url
 
 

@@ -1,5 +1,7 @@
 """The certificates that an `ssl:` endpoint sends (docs/deployment.md "Checklist")."""
 
+import os
+import signal
 import socket
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -16,7 +18,10 @@ from twisted.internet.threads import deferToThread
 
 from solisync.errors import FatalError
 from solisync.process.listening import listen, stop
+from tests.harness.concurrency import until
 from tests.harness.constants import PATIENCE
+from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.processes import free_port
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which reads certificates
 
@@ -113,3 +118,30 @@ async def test_broken_certificate_of_a_chain_is_named(reactor, files):
     listening = f"ssl:0:privateKey={files}/privkey.pem:certKey={files}/broken.pem"
     with pytest.raises(FatalError, match=r"a certificate in .*/broken\.pem can't be read$"):
         listen(reactor, listening, Factory())
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
+async def test_reload_reads_the_certificates_again(launch, reactor, shared_dsn, files, chain, workers):
+    """New connections get the new ones. Files that can't be read change nothing, and the log has the reason."""
+    port, metrics = free_port(), free_port()
+    options = f"interface=127.0.0.1:privateKey={files}/privkey.pem:certKey={files}/fullchain.pem"
+    words = ("--workers", workers, "--metrics-listen", f"ssl:{metrics}:{options}")
+    process = start(launch, *SOLISYNC, *words, dsn=shared_dsn, endpoint=f"ssl:{port}:{options}")
+    root, intermediate, leaf = chain
+    await until(reactor, lambda: " is ready" in process.log or "the database is open" in process.log)
+    renewed = Issued("localhost", intermediate, is_authority=False)
+    (files / "fullchain.pem").write_bytes(b"half a file")
+    os.kill(process.pid, signal.SIGHUP)
+    await until(reactor, lambda: "keeping the old" in process.log)
+    for each in (port, metrics):
+        assert (await deferToThread(sent, each))[0] == leaf.certificate
+    (files / "privkey.pem").write_bytes(renewed.key_pem)
+    (files / "fullchain.pem").write_bytes(renewed.pem + intermediate.pem)
+    os.kill(process.pid, signal.SIGHUP)
+    said = "read the certificates again" if workers == "1" else "replaced all workers"
+    await until(reactor, lambda: said in process.log)
+    for each in (port, metrics):
+        assert await deferToThread(sent, each) == [renewed.certificate, intermediate.certificate]
+        await deferToThread(verify, each, root)
+    assert process.stop() == 0
+    assert "Traceback" not in process.log

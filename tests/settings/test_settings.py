@@ -212,6 +212,30 @@ def test_unknown_parameter_of_an_endpoint_is_named():
     assert problem.endswith("'tcp:8080:iface=127.0.0.1': there is no parameter 'iface'")
 
 
+@pytest.mark.parametrize("variable", ["SOLISYNC_LISTEN", "SOLISYNC_ADMIN_LISTEN", "SOLISYNC_METRICS_LISTEN"])
+@pytest.mark.parametrize(
+    ("given", "read_as"),
+    [
+        ("tcp:8080:interface=::1", r"tcp:8080:interface=\:\:1"),
+        ("tcp6:8080:interface=2001:db8::7:backlog=9", r"tcp6:8080:interface=2001\:db8\:\:7:backlog=9"),
+        (r"tcp:8080:interface=\:\:1", r"tcp:8080:interface=\:\:1"),
+        ("tcp:8080:interface=127.0.0.1:backlog=9", "tcp:8080:interface=127.0.0.1:backlog=9"),
+    ],
+)
+def test_ipv6_address_of_an_endpoint_needs_no_backslashes(variable, given, read_as):
+    """Twisted's descriptions separate their parts by colons, too."""
+    if given.startswith("tcp6:") and variable == "SOLISYNC_ADMIN_LISTEN":
+        (problem,) = problems({variable: given})
+        assert "is neither unix:, systemd: nor tcp:" in problem
+    else:
+        assert getattr(read({variable: given}), variable.removeprefix("SOLISYNC_").lower()) == read_as
+
+
+def test_path_in_the_address_of_the_site_is_refused_with_the_reason():
+    (problem,) = problems({"SOLISYNC_SITE_URL": "https://example.org/solitaire"})
+    assert problem.endswith("below a path, only the API works, because pages and links begin at the root of a host")
+
+
 def test_wrong_dsn_is_not_repeated():
     """A DSN that libpq can't read may still hold a password."""
     (problem,) = problems({"DATABASE_URL": "canary password"})
