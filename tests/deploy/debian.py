@@ -50,10 +50,10 @@ class Debian:
         assert not check or done.returncode == 0, f"status {done.returncode}:\n{script}\n{output}"
         return output
 
-    def ask(self, method, path, body=None, socket="http.sock", **headers):
+    def ask(self, method, path, body=None, *, socket="http.sock", bearer=None):
         """Send a request to a unix socket of the service, and return the answer."""
         with contextlib.closing(Connection(unix=f"/proc/{self._first}/root/run/solisync/{socket}")) as connection:
-            return connection.ask(method, path, body, **headers)
+            return connection.ask(method, path, body, bearer=bearer)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import ssl
 import subprocess
 import threading
@@ -71,17 +72,25 @@ def make_certificate(directory):
     return certificate, key
 
 
-def start_nginx(launch, directory, upstream, *, port=None):
+def nginx_version():
+    said = subprocess.run(["nginx", "-v"], capture_output=True, text=True, timeout=PATIENCE).stderr
+    return tuple(map(int, re.search(r"nginx/(\d+)\.(\d+)", said).groups()))
+
+
+def start_nginx(launch, directory, upstream, *, port=None, **limits):
     """Start nginx with the sample in front of `upstream`, the path of a socket, or the ports of several nodes."""
     certificate, key = make_certificate(directory)
     port, plain_port = port or free_port(), free_port()
     sites = directory / "conf.d"
-    sites.mkdir()
+    sites.mkdir(exist_ok=True)
     live = f"/etc/letsencrypt/live/{NAME}"
+    http2 = {"listen 443 ssl;": f"listen 127.0.0.1:{port} ssl;"}
+    if nginx_version() < (1, 25):  # as the sample says
+        http2 = {"listen 443 ssl;": f"listen 127.0.0.1:{port} ssl http2;", "    http2 on;": "    #"}
     places = {
-        "    listen [::]:443 ssl http2;\n": "",
+        "    listen [::]:443 ssl;\n": "",
         "    listen [::]:80;\n": "",
-        "listen 443 ": f"listen 127.0.0.1:{port} ",
+        **http2,
         "listen 80;": f"listen 127.0.0.1:{plain_port};",
         f"{live}/fullchain.pem": certificate,
         f"{live}/privkey.pem": key,
@@ -93,19 +102,20 @@ def start_nginx(launch, directory, upstream, *, port=None):
     else:
         name, places = "upstream-nodes.conf", {f"node{n}:8080": f"127.0.0.1:{p}" for n, p in enumerate(upstream, 1)}
     (sites / name).write_text(filled((DEPLOY / "nginx" / name).read_text("utf-8"), places))
-    process = run_nginx(launch, directory, f"access_log off; include {sites}/*.conf;", port)
+    process = run_nginx(launch, directory, f"access_log off; include {sites}/*.conf;", port, **limits)
     return Proxy(process, port, plain_port, certificate)
 
 
-def start_haproxy(launch, directory, upstream):
-    """HAProxy with the sample in front of the socket `upstream`."""
+def start_haproxy(launch, directory, upstream, first=""):
+    """HAProxy with the sample in front of the socket `upstream`; `first` is the first line of its frontend."""
     certificate, key = make_certificate(directory)
     both = directory / "both.pem"
     both.write_text(certificate.read_text() + key.read_text())
     port, plain_port = free_port(), free_port()
     places = {
-        "bind :443 ": f"bind 127.0.0.1:{port} ",
-        "bind :80\n": f"bind 127.0.0.1:{plain_port}\n",
+        "frontend players\n": f"frontend players\n    {first}\n",
+        "bind :::443 v4v6 ": f"bind 127.0.0.1:{port} ",
+        "bind :::80 v4v6\n": f"bind 127.0.0.1:{plain_port}\n",
         f"/etc/haproxy/{NAME}.pem": both,
         SOCKET: upstream,
         "    user haproxy": "    #",

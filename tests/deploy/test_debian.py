@@ -10,12 +10,13 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from http.client import HTTPException
 
 import pytest
 
 from tests.deploy.debian import booted, needs_debian
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, ROOT
+from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 
 pytestmark = needs_debian
 
@@ -37,7 +38,7 @@ def commands(text, heading, first=None, last=None):
     lines = [line.strip() for line in re.findall(r"^(?: {4}| {7})(\S.*|  +\S.*)$", section, re.M)]
     begin = next((number for number, line in enumerate(lines) if first and first in line), 0)
     end = next((number for number, line in enumerate(lines) if number >= begin and last and last in line), len(lines))
-    assert lines[begin:end], (heading, first)
+    assert lines[begin : end + 1], (heading, first)
     return "\n".join(lines[begin : end + 1])
 
 
@@ -48,7 +49,7 @@ class Players:
         self._debian = debian
         self.heard = Counter()
         self._stopped = False
-        self._thread = threading.Thread(target=self._ask)
+        self._thread = threading.Thread(target=self._ask, daemon=True)
         self._thread.start()
 
     def _ask(self):
@@ -56,13 +57,13 @@ class Players:
             try:
                 answer = self._debian.ask("GET", "/health")
                 self.heard[answer.json["version"] if answer.status == 200 else answer.status] += 1
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 self.heard[type(error).__name__] += 1
             time.sleep(0.02)
 
     def stop(self):
         self._stopped = True
-        self._thread.join()
+        self._thread.join(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +106,7 @@ def serves(debian, version):
     assert {debian.ask("GET", "/health").json["version"] for _ in range(20)} == {version}
     login = debian.ask("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})
     assert login.status == 200
-    token = {"Authorization": f"Bearer {login.json['access_token']}"}
-    pulled = debian.ask("GET", "/api/sync/pull", **token)
+    pulled = debian.ask("GET", "/api/sync/pull", bearer=login.json["access_token"])
     assert (pulled.status, pulled.json["merged"]["stats"]["games_won"]) == (200, 7)
 
 
@@ -148,11 +148,11 @@ def test_documented_commands_upgrade_a_service_and_go_back(debian, step):
         )
         debian.run(commands(old, "The service", "solisync-backup.service deploy", "start solisync-backup.service"))
     assert debian.ask("POST", "/api/auth/register", {"username": "ann", "password": PASSWORD}).status == 200
-    login = debian.ask("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD}).json
-    token = {"Authorization": f"Bearer {login['access_token']}"}
-    progress = debian.ask("GET", "/api/sync/pull", **token).json["merged"]
+    login = debian.ask("POST", "/api/auth/login", {"username": "ann", "password": PASSWORD})
+    token = login.json["access_token"]
+    progress = debian.ask("GET", "/api/sync/pull", bearer=token).json["merged"]
     progress["stats"] |= {"games_played": 9, "games_won": 7}
-    assert debian.ask("POST", "/api/sync/push", progress, **token).status == 200
+    assert debian.ask("POST", "/api/sync/push", progress, bearer=token).status == 200
     serves(debian, FIRST)
 
     program = commands(deployment, "The program", "VERSION=", "ln -sfn")
@@ -164,7 +164,7 @@ def test_documented_commands_upgrade_a_service_and_go_back(debian, step):
     with step("upgrade to 1.1.0", {FIRST, SECOND, 503}):
         in_checkout(debian, SECOND)
         debian.run(move)
-        debian.run(program, online=True)
+        debian.run(f"rm -r build\n{program}", online=True)  # which 1.1.0 itself, unlike later versions, must not find
         debian.run(f"{units}\n{restart}")
         serves(debian, SECOND)
     with step("upgrade to this version", {SECOND, THIS}):

@@ -2,7 +2,9 @@
 
 import http.client
 import os
+import re
 import signal
+from contextlib import closing
 
 import pytest
 from twisted.internet.task import deferLater
@@ -10,9 +12,9 @@ from twisted.internet.threads import deferToThread
 
 from solisync.commands.smoke import PIXEL
 from tests.deploy.programs import optional
-from tests.deploy.proxies import NAME, STARTS, CountingService, Crowd, start_nginx
+from tests.deploy.proxies import NAME, STARTS, CountingService, Crowd, start_haproxy, start_nginx
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, PATIENCE
+from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 from tests.harness.entry_points import SERVE
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port
@@ -194,6 +196,69 @@ async def test_proxy_without_a_service_returns_its_503(behind, program):
     assert headers["Content-Type"] == "application/json"
     assert headers["Error-Code"] == "unavailable"
     assert int(headers["Retry-After"]) >= 1
+
+
+def documented_block(program):
+    """Return the line of docs/operations.md that blocks an address."""
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8").partition("### Blocking an address")[2]
+    pattern = {
+        "nginx": r"echo '(deny 203\.0\.113\.7;)' >> /etc/nginx/conf\.d/",
+        "haproxy": r"^ {4}(http-request deny .*)$",
+    }
+    return re.search(pattern[program], page, re.M)[1]
+
+
+@pytest.mark.needs("nginx", "haproxy", "openssl")
+@pytest.mark.parametrize("program", ["nginx", "haproxy"])
+async def test_documented_line_blocks_an_address(launch, place, shared_dsn, program):
+    """The proxy refuses the address alone."""
+    service = start_service(launch, shared_dsn, place / "http.sock")
+    await deferToThread(ready_workers, service)
+    line = documented_block(program).replace("203.0.113.7", "127.0.0.7")
+    if program == "nginx":
+        (place / "conf.d").mkdir()
+        (place / "conf.d" / "solisync-blocked.conf").write_text(line)
+        proxy = await deferToThread(start_nginx, launch, place, place / "http.sock")
+    else:
+        (place / "blocked").write_text("127.0.0.7\n")
+        line = line.replace("/etc/haproxy/blocked", str(place / "blocked"))
+        proxy = await deferToThread(start_haproxy, launch, place, place / "http.sock", line)
+
+    def status(source):
+        with closing(proxy.connect(source)) as connection:
+            connection.request("GET", "/health", headers={"Host": NAME})
+            return connection.getresponse().status
+
+    assert await deferToThread(status, "127.0.0.7") == 403
+    assert await deferToThread(status, "127.0.0.8") == 200
+
+
+@pytest.mark.needs("nginx", "openssl")
+async def test_nginx_without_a_free_connection_answers_as_the_service_does(launch, place, shared_dsn):
+    """A request takes two of nginx's `worker_connections`; if one is left, the client gets it, and its request none."""
+    service = start_service(launch, shared_dsn, place / "http.sock")
+    await deferToThread(ready_workers, service)
+
+    def first_refusal(limit):
+        directory = place / str(limit)
+        directory.mkdir()
+        proxy, waiting = start_nginx(launch, directory, place / "http.sock", connections=limit), []
+        for _ in range(limit):
+            try:
+                status, said, headers = proxy.ask("GET", "/health")
+            except OSError:  # nginx has no connection for the client
+                return None
+            if status != 200:
+                return status, said, headers["Error-Code"]
+            waiting.append(proxy.connect())
+            waiting[-1].putrequest("POST", "/api/auth/login")
+            waiting[-1].putheader("Content-Length", "10")
+            waiting[-1].endheaders()
+        return pytest.fail("nginx has no limit")
+
+    refusals = [await deferToThread(first_refusal, limit) for limit in (30, 31)]
+    assert (503, {"error": "service unavailable"}, "unavailable") in refusals
+    assert all(refusal is None or refusal[0] == 503 for refusal in refusals)
 
 
 @pytest.mark.limit(4 * PATIENCE)

@@ -6,7 +6,7 @@ CONFIGURATION = """
 daemon off;
 master_process off;
 pid {directory}/nginx.pid;
-events {{ }}
+events {{ worker_connections {connections}; }}
 http {{
     client_body_temp_path {directory}/body;
     proxy_temp_path {directory}/proxy;
@@ -18,10 +18,10 @@ http {{
 """
 
 
-def run_nginx(launch, directory, contents, port):
+def run_nginx(launch, directory, contents, port, *, connections=512):
     """Start nginx with these contents of its `http` block; return its process once it listens on the port."""
     configuration = directory / "nginx.conf"
-    configuration.write_text(CONFIGURATION.format(directory=directory, contents=contents))
+    configuration.write_text(CONFIGURATION.format(directory=directory, contents=contents, connections=connections))
     process = launch("nginx", "-p", directory, "-c", configuration, "-e", directory / "error.log")
     wait_until_listening(process, port)
     return process

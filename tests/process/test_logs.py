@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 from unittest.mock import Mock
 from uuid import uuid4
@@ -163,6 +164,35 @@ def test_json_line_of_the_console_names_the_admin():
     logs.observer("json", out)(events[0])
     (line,) = objects(out.getvalue())
     assert (line["admin"], line["client"], line["status"]) == ("ann", "unix", 200)
+
+
+def test_documented_command_counts_the_requests_of_each_client(tmp_path):
+    """docs/operations.md finds the client that sends too much in the journal, here a file."""
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    command = re.search(r"^ {4}journalctl[^|]*(\|[^\n]*\n +sort.*)$", page, re.M)[1]
+    with capturedLogs() as events:
+        log = AccessLog(metrics=Mock(), seconds=Mock())
+        for client, path in (("192.0.2.1", b"/a"), ("2001:db8::7", b"/: GET /b"), ("192.0.2.1", b"/c")):
+            log.answered(
+                client=client,
+                user_id=None,
+                admin=None,
+                method=b"GET",
+                path=path,
+                route="/",
+                status=200,
+                seconds=0.001,
+                streamed=False,
+                request_id="r-1",
+            )
+        audit("login failed", user_id=None)
+    with (tmp_path / "journal").open("w") as out:
+        for event in events:
+            logs.observer("text", out)(event)
+    counted = subprocess.run(
+        ["sh", "-c", f"cat {tmp_path}/journal {command}"], capture_output=True, check=True, text=True
+    )
+    assert counted.stdout.split() == ["2", "192.0.2.1", "1", "2001:db8::7"]
 
 
 @pytest.mark.parametrize(("style", "number"), [("text", 0), ("json", 1)])
