@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from importlib import metadata
@@ -147,3 +148,18 @@ def test_licence_of_each_dependency_is_documented():
     assert {canonicalize_name(name) for name in re.findall(r"^\| ([a-z0-9.-]+) \| ", table, re.M)} == dependencies(
         "solisync"
     )
+
+
+@pytest.mark.long
+@pytest.mark.needs("git")
+def test_source_distribution_has_every_file_of_the_repository(tmp_path):
+    """Its README names the Makefile and CONTRIBUTING.md, which need the tests and their tools."""
+    source = tmp_path / "source"
+    subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
+    tracked = subprocess.check_output(["git", "ls-files"], cwd=source, text=True).splitlines()
+    build = BUILD.replace("build_wheel", "build_sdist")
+    subprocess.run([sys.executable, "-c", build, tmp_path], cwd=source, check=True, env=clean_environment())
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert set(tracked) - packed <= {".gitignore", ".gitattributes"}

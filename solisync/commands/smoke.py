@@ -198,6 +198,11 @@ class _Smoke:
         try:
             await self._client.browser_login(name, password)
         except ApiError as error:
+            if error.code == "forbidden":
+                raise ValueError(
+                    f"{error}: a page of this address may not log in; does the proxy pass on Host as the browser sent it,"
+                    " with the port if that isn't 443 (Host $host:$server_port)?"
+                ) from None
             if error.code != "not_found":
                 raise
             print("     this service has no pages")

@@ -23,6 +23,7 @@ from twisted.internet.endpoints import (
 from twisted.internet.threads import deferToThreadPool
 
 from .. import __version__
+from ..embedded.data_directory import DataDirectory
 from ..settings.settings import ServingSettings
 from . import Finding, fine, note, wrong
 
@@ -48,6 +49,9 @@ async def players(settings: ServingSettings, reactor: ReactorBase) -> Finding:
         heard = await _ask(reactor, where, "/health")
     except OSError as error:
         return wrong("port", f"can't listen on {where}: {error.strerror or error}", "set another --listen")
+    if heard is None and settings.database_url is None and DataDirectory(settings.data_dir).is_in_use():
+        text = f"{where} is free, but a service uses {settings.data_dir}, and serves elsewhere"
+        return note("port", text, "name its port or socket, as in SOLISYNC_LISTEN=unix:/run/… solisync doctor")
     if heard is None:
         return fine("port", f"{where} is free")
     version = _version(heard)

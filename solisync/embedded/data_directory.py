@@ -64,7 +64,7 @@ class DataDirectory:
         try:
             self.cluster.stat()
         except (FileNotFoundError, NotADirectoryError):
-            if self._lock is None and self._is_locked():
+            if self._lock is None and self.is_in_use():
                 return
             text, advice = "", "name the directory that the service uses with --data-dir or SOLISYNC_DATA_DIR"
             if server := moved_to(self.path):
@@ -73,7 +73,8 @@ class DataDirectory:
         except OSError as error:
             raise self._unusable(error) from None
 
-    def _is_locked(self) -> bool:
+    def is_in_use(self) -> bool:
+        """Whether a process has the lock; as far as this user may see it."""
         try:
             lock = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
         except OSError:

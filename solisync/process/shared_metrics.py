@@ -15,7 +15,6 @@ from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from twisted.logger import Logger
 
-from ..errors import FatalError
 from .metrics import MAX, SUM
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # names the directory for prometheus-client
@@ -61,13 +60,14 @@ class SharedMetrics:
         self._directory: str | None = None
 
     def open(self) -> dict[str, str]:
-        """Make the directory, and return the variables with which a worker shares metrics. Raises FatalError."""
+        """Make the directory, and return the variables with which a worker shares metrics; none if there is no room."""
         try:
             self._directory = tempfile.mkdtemp(prefix="solisync-metrics-")
             _make_files(self._directory, ENDED, SUMS_BYTES)
         except OSError as error:
+            _log.error("no room for the metrics of workers: {why}", why=error)
             self.close()
-            raise FatalError(f"solisync: no room for the metrics of workers: {error}") from None
+            return {}
         return {VARIABLE: self._directory}
 
     def forget(self, pid: int) -> None:
@@ -91,7 +91,9 @@ class SharedMetrics:
         file.unlink()
 
     def exposition(self) -> bytes:
-        """Return the metrics of all workers in Prometheus' text format."""
+        """Return the metrics of all workers in Prometheus' text format; none if there is no room for them."""
+        if self._directory is None:
+            return b""
         registry = CollectorRegistry()
         MultiProcessCollector(registry, self._directory)
         return generate_latest(registry)
@@ -100,3 +102,4 @@ class SharedMetrics:
         """Remove the directory."""
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None

@@ -32,7 +32,7 @@ from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import ServingSettings
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
-from tests.harness.entry_points import SERVE, SOLISYNC
+from tests.harness.entry_points import SERVE, SOLISYNC, start
 from tests.harness.postgres import run_sql
 from tests.harness.processes import free_port, run
 from tests.harness.service import environment
@@ -271,6 +271,17 @@ async def test_second_run_finds_the_same_at_a_port(examine, place, kind, hasty):
             for _ in range(2):
                 found = await examine(wrong=in_use, SOLISYNC_LISTEN=where)
                 assert expected in found["wrong" if in_use else "ok", "port"]
+
+
+async def test_service_of_the_data_directory_at_another_port_is_noted(examine, launch, reactor, initialized, place):
+    """Without the settings of the service, the doctor looks at the default port."""
+    process = start(launch, *SOLISYNC, data_dir=initialized(place / "data"), endpoint=f"unix:{place}/http")
+    wait_for(lambda: "the database is open" in process.log)
+    for _ in range(2):
+        where = f"tcp:{free_port()}:interface=127.0.0.1"
+        found = await examine(wrong=False, DATABASE_URL="", SOLISYNC_DATA_DIR=place / "data", SOLISYNC_LISTEN=where)
+        assert f"a service uses {place}/data, and serves elsewhere" in found["note", "port"]
+    assert process.stop() == 0
 
 
 async def test_endpoint_of_another_kind_is_not_checked(examine):

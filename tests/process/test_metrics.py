@@ -199,6 +199,23 @@ def files_of_metrics(process):
     return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
+async def test_service_without_room_for_metrics_serves(launch, reactor, shared_dsn):
+    """Scrapes have the metrics of the node alone, and the log has the reason."""
+    port = free_port()
+    limited = ("sh", "-c", 'ulimit -f 200; exec "$@"', "sh")  # 100 KB a file
+    words = ("--workers=2", f"--metrics-listen=tcp:{port}:interface=127.0.0.1")
+    process = start(launch, *limited, *SOLISYNC, *words, dsn=shared_dsn)
+    await deferToThread(wait_until_ready, process, 2)
+    assert "no room for the metrics of workers: " in process.log
+    assert {family.name for family in await Scraped(process, port).families()} == {
+        "solisync_worker_deaths",
+        "solisync_reload_failed",
+    }
+    assert (await process.ask("GET", "/health/ready")).status == 200
+    assert process.stop() == 0
+    assert "Traceback" not in process.log
+
+
 async def test_worker_without_room_for_metrics_serves(scraped):
     """The log reports that its numbers are missing."""
     service = await scraped(SOLISYNC_WORKERS="2")
