@@ -200,8 +200,8 @@ class _Smoke:
         except ApiError as error:
             if error.code == "forbidden":
                 raise ValueError(
-                    f"{error}: a page of this address may not log in; does the proxy pass on Host as the browser sent it,"
-                    " with the port if that isn't 443 (Host $host:$server_port)?"
+                    f"{error}: a page at this address may not log in; does the proxy pass on Host as the browser sent"
+                    " it, with the port if that isn't 443 (Host $host:$server_port)?"
                 ) from None
             if error.code != "not_found":
                 raise

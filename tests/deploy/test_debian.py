@@ -48,17 +48,20 @@ class Players:
     def __init__(self, debian):
         self._debian = debian
         self.heard = Counter()
+        self.longest = 0.0
         self._stopped = False
         self._thread = threading.Thread(target=self._ask, daemon=True)
         self._thread.start()
 
     def _ask(self):
         while not self._stopped:
+            began = time.monotonic()
             try:
                 answer = self._debian.ask("GET", "/health")
                 self.heard[answer.json["version"] if answer.status == 200 else answer.status] += 1
             except (OSError, HTTPException) as error:
                 self.heard[type(error).__name__] += 1
+            self.longest = max(self.longest, time.monotonic() - began)
             time.sleep(0.02)
 
     def stop(self):
@@ -88,7 +91,7 @@ def step(debian, figure):
         finally:
             if players is not None:
                 players.stop()
-        heard = "" if players is None else f"; players heard {dict(players.heard)}"
+        heard = "" if players is None else f"; players heard {dict(players.heard)}, after {players.longest:.1f} s at most"
         figure(f"{next(numbers)}. {what}: {time.monotonic() - began:.0f} s{heard}")
         if players is not None:
             assert set(players.heard) <= set(allowed)
