@@ -14,7 +14,7 @@ from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import Connection
 from tests.harness.processes import PROC, children
 
-PACKAGES = "systemd,systemd-sysv,dbus,python3-venv,openssl,ca-certificates,curl,nginx,git,procps"
+PACKAGES = "systemd,systemd-sysv,dbus,python3-venv,python3-pip,openssl,ca-certificates,curl,nginx,git,procps"
 PROGRAMS = ("mmdebstrap", "systemd-nspawn", "nsenter")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT_SECONDS = 120

@@ -91,7 +91,9 @@ def step(debian, figure):
         finally:
             if players is not None:
                 players.stop()
-        heard = "" if players is None else f"; players heard {dict(players.heard)}, after {players.longest:.1f} s at most"
+        heard = ""
+        if players is not None:
+            heard = f"; players heard {dict(players.heard)}, after {players.longest:.1f} s at most"
         figure(f"{next(numbers)}. {what}: {time.monotonic() - began:.0f} s{heard}")
         if players is not None:
             assert set(players.heard) <= set(allowed)
@@ -172,8 +174,9 @@ def test_documented_commands_upgrade_a_service_and_go_back(debian, step):
         serves(debian, SECOND)
     with step("upgrade to this version", {SECOND, THIS}):
         debian.run(commands(upgrading, "The order", "git checkout", "git checkout"))
-        debian.run(program, online=True)
-        debian.run(f"{units}\n{reload}")
+        debian.run(commands(deployment, "The program", "pip download", "setuptools"), online=True)
+        offline = commands(deployment, "The program", "export PIP", "export PIP")
+        debian.run(f"{offline}\n{program}\n{units}\n{reload}")
         serves(debian, THIS)
     with step("restart", {THIS, 503}):
         debian.run("systemctl restart solisync")
