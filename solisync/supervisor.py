@@ -5,6 +5,8 @@ its code and its settings itself. So SIGHUP, which replaces the workers one by o
 solisync, and secrets that have changed in their files (docs/operations.md "Several processes").
 """
 
+import os
+import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -114,6 +116,7 @@ class Supervisor(Daemon):
     def startService(self) -> None:
         """Start the workers and the embedded database; the workers wait for it."""
         super().startService()
+        _close_descriptors_beyond_the_limit()
         text = f" with {self._settings.workers} workers"
         self._log_start(text, self._settings.listen, self._data_dir)
         if self._settings.metrics_listen is not None:
@@ -296,6 +299,18 @@ class Worker(Child):
     def leave(self) -> None:
         """Ask the worker to stop gracefully."""
         self.transport.closeChildFD(LIFELINE)  # a signal would be lost between fork and exec
+
+
+def _close_descriptors_beyond_the_limit() -> None:
+    """Close what the program that started this one has left open beyond the limit of open files, if anything.
+
+    A new process couldn't close such a descriptor, so its start would fail ("Bad file descriptor").
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError):  # without /proc
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) >= limit:
+                os.close(int(name))
 
 
 def _versions(workers: list[Worker]) -> str:

@@ -56,6 +56,15 @@ async def test_workers_end_with_their_parent(launch, reactor, initialized, place
     assert again.stop() == 0
 
 
+async def test_workers_start_although_a_descriptor_is_beyond_the_limit(launch, reactor, shared_dsn):
+    """A shell with a low `ulimit -n` may pass on descriptors that it has opened before."""
+    script = 'exec 251<&0; ulimit -n 200; exec "$@"'
+    process = start(launch, "bash", "-c", script, "bash", *SOLISYNC, "--workers", "2", dsn=shared_dsn)
+    await ready(reactor, process.client())
+    assert "Bad file descriptor" not in process.log
+    assert process.stop() == 0
+
+
 async def test_worker_ends_even_if_the_signal_is_lost(reactor):
     """A new process has its parent's handlers until it becomes a worker. The end of its input is never lost."""
     program = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(4, b'r'); os.read(0, 1)"

@@ -172,11 +172,13 @@ def test_documented_commands_upgrade_a_service_and_go_back(debian, step):
         debian.run(f"rm -r build\n{program}", online=True)  # which 1.1.0 itself, unlike later versions, must not find
         debian.run(f"{units}\n{restart}")
         serves(debian, SECOND)
-    with step("upgrade to this version", {SECOND, THIS}):
+    with step("upgrade to this version, without a network", {SECOND, THIS}):
         debian.run(commands(upgrading, "The order", "git checkout", "git checkout"))
-        debian.run(commands(deployment, "The program", "pip download", "setuptools"), online=True)
-        offline = commands(deployment, "The program", "export PIP", "export PIP")
-        debian.run(f"{offline}\n{program}\n{units}\n{reload}")
+        debian.run(commands(deployment, "The program", "pip wheel", "--no-deps ."), online=True)
+        online = commands(deployment, "The program", "pip install --require", "pip install --no-deps")
+        offline = commands(deployment, "The program", "--no-index", "--no-index")
+        assert online in program
+        debian.run(f"{program.replace(online, offline)}\n{units}\n{reload}")
         serves(debian, THIS)
     with step("restart", {THIS, 503}):
         debian.run("systemctl restart solisync")
