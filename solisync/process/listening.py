@@ -22,7 +22,7 @@ from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.internet.task import deferLater
-from twisted.logger import Logger
+from twisted.logger import LogEvent, Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -32,6 +32,7 @@ from .certificates import Certificates
 
 BACKLOG = 1024  # connections that may wait to be accepted; Twisted's 50 would slow down a burst of clients
 UNIX_DEFAULTS = "mode=660"  # Twisted's is 666, but peers at a unix socket may report any address as their client's
+SHORTAGE_SECONDS = 60.0  # between two lines that a port can't accept connections
 PAUSE_SECONDS = 0.1  # the pause before the next attempt to accept when there are no file descriptors left
 GIVE_WAY_SECONDS = 0.25  # how long a busy process leaves a connection to the others before it accepts it
 GIVE_WAY_ACCEPTS = 8  # the number of connections that it then accepts
@@ -102,11 +103,33 @@ async def stop(reactor: ReactorBase, port: IListeningPort) -> None:
     await maybeDeferred(port.stopListening)
 
 
+class Shortage:
+    """Logs at most once a minute that a port can't accept connections.
+
+    Twisted's own port logs three lines for each connection that it has to close; they come to `observe` instead.
+    """
+
+    _log = Logger()
+    _next = float("-inf")
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+
+    def report(self, number: int) -> None:
+        """Log the error of this number."""
+        if self._seconds() >= self._next:
+            self._next = self._seconds() + SHORTAGE_SECONDS
+            self._log.error("can't accept connections: {why}", why=os.strerror(number))
+
+    def observe(self, event: LogEvent) -> None:
+        """Take a line of Twisted's port about a connection that it could not accept."""
+        self.report(errno.EMFILE)
+
+
 @implementer(IListeningPort)
 class Acceptor(FileDescriptor):
     """A port on an inherited socket, where other processes may accept connections too."""
 
-    _log = Logger()
     numberAccepts = 1  # connections at each turn of the reactor, as in tcp.Port; 1 shares them among the processes
     reactor: Any
     gives_way = False  # whether it accepts only connections that other processes leave
@@ -117,6 +140,7 @@ class Acceptor(FileDescriptor):
         listening.setblocking(False)
         self._socket = listening
         self._factory = cast(Any, factory)
+        self._shortage = Shortage(reactor.seconds)
         self.startListening()
 
     def startListening(self) -> None:
@@ -170,7 +194,7 @@ class Acceptor(FileDescriptor):
                         return
 
     def _pause_for(self, error: OSError) -> None:
-        self._log.error("can't accept connections: {why}", why=error.strerror)
+        self._shortage.report(error.errno or errno.EMFILE)
         self._pause(PAUSE_SECONDS, lambda: None)
 
     def _pause(self, seconds: float, accept: Callable[[], None]) -> None:
@@ -203,7 +227,11 @@ class _Adopting:
         """Listen for a `tcp:` endpoint."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
-        return cast(IListeningPort, self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
+        return self._quiet(self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
+
+    def _quiet(self, port: Any) -> IListeningPort:
+        port._logger = Logger(port._logger.namespace, observer=Shortage(self._reactor.seconds).observe)
+        return cast(IListeningPort, port)
 
     def listenSSL(
         self, port: int, factory: IProtocolFactory, contextFactory: Any, backlog: int = BACKLOG, interface: str = ""
@@ -220,7 +248,7 @@ class _Adopting:
         """Listen for a `unix:` endpoint."""
         if self._inherited is not None:
             return Acceptor(self._reactor, self._inherited, factory)
-        return cast(IListeningPort, self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
+        return self._quiet(self._reactor.listenUNIX(address, factory, max(backlog, BACKLOG), mode, wantPID))
 
 
 def _is_free(path: str) -> bool:

@@ -12,6 +12,7 @@ from twisted.internet.address import IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.threads import deferToThread
+from twisted.logger import capturedLogs, formatEvent
 
 from solisync.errors import FatalError
 from solisync.process.listening import Acceptor, listen, stop, url
@@ -112,6 +113,32 @@ async def test_connections_wait_for_file_descriptors(reactor, factory):
     await acceptor.stopListening()
     for client in clients:
         client.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp:0:interface=127.0.0.1", "unix:{place}/socket"])
+async def test_shortage_of_file_descriptors_is_one_line(reactor, factory, place, kind):
+    """Twisted closes the connections that it can't accept, and has three lines for each."""
+    port = listen(reactor, kind.format(place=place), factory)
+    clients = [socket.socket(port.socket.family) for _ in range(20)]
+    for client in clients:
+        client.connect(port.socket.getsockname())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+    try:
+        with capturedLogs() as events:
+            for _ in range(5):
+                port.doRead()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    said = [formatEvent(event) for event in events]
+    assert [text for text in said if "EMFILE" in text or "accept" in text] == [
+        "can't accept connections: Too many open files"
+    ]
+    for client in clients:
+        client.close()
+    await port.stopListening()
 
 
 async def test_yielding_process_accepts_what_others_leave(reactor, factory):
