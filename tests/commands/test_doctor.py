@@ -30,11 +30,12 @@ from solisync.housekeeping import NAMES
 from solisync.klondike.daily import FIRST_DAY, LAST_DAY
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.settings.settings import ServingSettings
+from tests.deploy.activation import ActivatedProcess, listen
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import SECRET
 from tests.harness.entry_points import SERVE, SOLISYNC, start
 from tests.harness.postgres import run_sql
-from tests.harness.processes import free_port, run
+from tests.harness.processes import clean_environment, free_port, run
 from tests.harness.service import environment
 
 LATEST = load_migrations()[-1].number
@@ -241,17 +242,30 @@ async def test_second_run_finds_the_same_at_a_socket_and_changes_nothing(
         assert footprint(place) == before
 
 
-async def test_second_run_finds_the_sockets_of_the_service_and_changes_nothing(examine, launch, shared_dsn, place):
+@pytest.mark.parametrize("binder", ["the service", "systemd"])
+async def test_second_run_finds_the_sockets_of_the_service_and_changes_nothing(
+    examine, launch, logs, shared_dsn, place, binder
+):
+    """Each run connects to both sockets, whichever program has made the first one."""
     listens = {"SOLISYNC_LISTEN": f"unix:{place}/http", "SOLISYNC_ADMIN_LISTEN": f"unix:{place}/admin"}
-    process = launch(*SERVE, **environment(shared_dsn, **listens))
-    wait_for(lambda: len(footprint(place)[1]) == 2)
-    before = footprint(place)
-    for _ in range(2):
-        found = await examine(wrong=False, **listens)
-        assert f"solisync {__version__} is running on unix:" in found["ok", "port"]
-        assert "it is served on" in found["ok", "console"]
-    assert footprint(place) == before
-    assert process.stop() == 0
+    if binder == "systemd":
+        variables = environment(shared_dsn, **listens | {"SOLISYNC_LISTEN": "systemd:domain=UNIX:name=http"})
+        with listen(place / "http") as listening:
+            log = logs / f"{place.name}.log"
+            process = ActivatedProcess(listening, SERVE, clean_environment(**variables), log)
+    else:
+        process = launch(*SERVE, **environment(shared_dsn, **listens))
+    try:
+        wait_for(lambda: len(footprint(place)[1]) == 2)
+        before = footprint(place)
+        for _ in range(2):
+            found = await examine(wrong=False, **listens)
+            assert f"solisync {__version__} is running on unix:" in found["ok", "port"]
+            assert "it is served on" in found["ok", "console"]
+        assert footprint(place) == before
+        assert process.stop() == 0
+    finally:
+        process.popen.kill()
 
 
 @pytest.mark.parametrize(
