@@ -22,7 +22,7 @@ from twisted.internet.endpoints import UNIXServerEndpoint, serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.internet.task import deferLater
-from twisted.logger import LogEvent, Logger
+from twisted.logger import ILogObserver, LogEvent, Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -230,7 +230,8 @@ class _Adopting:
         return self._quiet(self._reactor.listenTCP(port, factory, max(backlog, BACKLOG), interface))
 
     def _quiet(self, port: Any) -> IListeningPort:
-        port._logger = Logger(port._logger.namespace, observer=Shortage(self._reactor.seconds).observe)
+        shortage = Shortage(self._reactor.seconds)
+        port._logger = Logger(port._logger.namespace, observer=cast(ILogObserver, shortage.observe))
         return cast(IListeningPort, port)
 
     def listenSSL(
