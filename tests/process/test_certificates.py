@@ -128,18 +128,19 @@ async def test_reload_reads_the_certificates_again(launch, reactor, shared_dsn, 
     words = ("--workers", workers, "--metrics-listen", f"ssl:{metrics}:{options}")
     process = start(launch, *SOLISYNC, *words, dsn=shared_dsn, endpoint=f"ssl:{port}:{options}")
     root, intermediate, leaf = chain
-    await until(reactor, lambda: " is ready" in process.log or "the database is open" in process.log)
+    await until(reactor, lambda: process.log.count("the database is open") == int(workers))
     renewed = Issued("localhost", intermediate, is_authority=False)
     (files / "fullchain.pem").write_bytes(b"half a file")
     os.kill(process.pid, signal.SIGHUP)
-    await until(reactor, lambda: "keeping the old" in process.log)
+    await until(reactor, lambda: process.log.count("keeping the old ones") == 2)
+    await until(reactor, lambda: workers == "1" or "keeping the old workers" in process.log)
     for each in (port, metrics):
         assert (await deferToThread(sent, each))[0] == leaf.certificate
     (files / "privkey.pem").write_bytes(renewed.key_pem)
     (files / "fullchain.pem").write_bytes(renewed.pem + intermediate.pem)
     os.kill(process.pid, signal.SIGHUP)
-    said = "read the certificates again" if workers == "1" else "replaced all workers"
-    await until(reactor, lambda: said in process.log)
+    await until(reactor, lambda: process.log.count("read the certificates again, ") == 2)
+    await until(reactor, lambda: workers == "1" or "replaced all workers" in process.log)
     for each in (port, metrics):
         assert await deferToThread(sent, each) == [renewed.certificate, intermediate.certificate]
         await deferToThread(verify, each, root)
