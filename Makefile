@@ -51,7 +51,7 @@ test: venv  ## run the default tests in parallel processes, each with its own Po
 fire: venv  ## run all tests in full, including the fire suite (needs nginx, faketime and openapi-python-client; up to an hour)
 	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --ignore=tests/clients --fire
 
-test-deploy: venv  ## test the files in deploy/ with the real programs (needs nginx, haproxy, pgbouncer, prometheus, node)
+test-deploy: venv  ## test the files in deploy/ with the real programs, and upgrades on a Debian (needs nginx, haproxy, pgbouncer, prometheus, node, mmdebstrap, systemd-container)
 	$(BIN)/python -m pytest tests/test_deploy.py tests/deploy --fire
 
 test-ha: venv  ## test deploy/patroni under load while each part fails (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)

@@ -48,7 +48,10 @@ def listen(
     kind, colon, rest = description.partition(":")
     if kind == "unix":  # the description's own options come later, and win
         rest = f"{UNIX_DEFAULTS}:{rest}"
-    endpoint = serverFromString(_Adopting(reactor, inherited, description), f"{kind}{colon}{rest}")
+    try:
+        endpoint = serverFromString(_Adopting(reactor, inherited, description), f"{kind}{colon}{rest}")
+    except Exception as error:  # a file with a certificate has changed since the settings were read
+        raise FatalError(f"solisync: can't listen on {description}: {error}") from None
     if inherited is None and isinstance(endpoint, UNIXServerEndpoint) and not _is_free(endpoint._address):
         raise FatalError(f"solisync: can't listen on {description}: {os.strerror(errno.EADDRINUSE)}")
     outcome: list[IListeningPort | Failure] = []

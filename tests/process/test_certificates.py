@@ -120,6 +120,13 @@ async def test_broken_certificate_of_a_chain_is_named(reactor, files):
         listen(reactor, listening, Factory())
 
 
+async def test_file_that_is_no_certificate_is_one_line(reactor, files):
+    """A file may change between the check of the settings and the start of a worker."""
+    (files / "fullchain.pem").write_bytes(b"half a file")
+    with pytest.raises(FatalError, match="can't listen on ssl:0:privateKey=.*no start line"):
+        listen(reactor, f"ssl:0:privateKey={files}/privkey.pem:certKey={files}/fullchain.pem", Factory())
+
+
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 async def test_reload_reads_the_certificates_again(launch, reactor, shared_dsn, files, chain, workers):
     """New connections get the new ones. Files that can't be read change nothing, and the log has the reason."""
