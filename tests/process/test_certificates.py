@@ -123,7 +123,7 @@ async def test_broken_certificate_of_a_chain_is_named(reactor, files):
 async def test_file_that_is_no_certificate_is_one_line(reactor, files):
     """A file may change between the check of the settings and the start of a worker."""
     (files / "fullchain.pem").write_bytes(b"half a file")
-    with pytest.raises(FatalError, match="can't listen on ssl:0:privateKey=.*no start line"):
+    with pytest.raises(FatalError, match=r"can't listen on ssl:0:privateKey=.*no start line"):
         listen(reactor, f"ssl:0:privateKey={files}/privkey.pem:certKey={files}/fullchain.pem", Factory())
 
 
