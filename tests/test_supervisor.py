@@ -58,8 +58,11 @@ async def test_workers_end_with_their_parent(launch, reactor, initialized, place
 
 async def test_workers_start_although_a_descriptor_is_beyond_the_limit(launch, reactor, shared_dsn):
     """A shell with a low `ulimit -n` may pass on descriptors that it has opened before."""
-    script = 'exec 251<&0; ulimit -n 200; exec "$@"'
-    process = start(launch, "bash", "-c", script, "bash", *SOLISYNC, "--workers", "2", dsn=shared_dsn)
+    program = (
+        "import os, resource, sys; os.dup2(0, 251); resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200));"
+        " os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    process = start(launch, sys.executable, "-c", program, *SOLISYNC, "--workers", "2", dsn=shared_dsn)
     await ready(reactor, process.client())
     assert "Bad file descriptor" not in process.log
     assert process.stop() == 0
