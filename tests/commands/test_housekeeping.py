@@ -9,7 +9,7 @@ from solisync.errors import FatalError
 from solisync.housekeeping import JOBS, NAMES
 from solisync.storage.housekeeping import LastRun
 
-BEHIND = "UPDATE retention_clock SET at = clock_timestamp() - interval '60 hours', moved_at = '-infinity'"
+BEHIND = "UPDATE retention_clock SET at = clock_timestamp() - interval '3 days', moved_at = '-infinity'"
 SETTINGS = {job.setting: "30" for job in JOBS if job.setting} | {"SOLISYNC_AUTH_LIMIT": "10/60"}
 OLD = "INSERT INTO account_history (happened_at, event, times) VALUES (now() - interval '32 days', 'x', 1)"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -54,7 +54,7 @@ async def test_failed_job_is_reported(administrate, server):
 
 
 async def test_catching_up_moves_the_clock_and_deletes_nothing_itself(administrate, server):
-    server.sql(BEHIND)
+    server.sql(BEHIND.replace("3 days", "60 hours"))
     await server.player("ann")
     server.sql("UPDATE refresh_tokens SET expires_at = now() - interval '1 day'")
     assert await administrate("housekeeping", "--catch-up", "--yes") == "moved the retention clock by 3 days\n"

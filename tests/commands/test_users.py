@@ -21,6 +21,7 @@ from solisync.storage import players
 from solisync.storage.paging import FIRST_TIME, PAGE
 from tests.harness.constants import PASSWORD
 from tests.harness.footprint import play
+from tests.harness.payloads import progress_of
 from tests.harness.service import refused
 
 REPLAY = (
@@ -342,7 +343,12 @@ async def test_export_equals_the_document_that_the_player_gets(administrate, ser
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if any(a.name == "user" for a in each.arguments)])
-async def test_unknown_player_gives_the_same_error_everywhere(administrate, server, command):
+async def test_unknown_player_gives_the_same_error_everywhere(administrate, server, tmp_path, command):
     more = ["new_name"] if command.words in ("users rename", "leaderboard name") else []
+    if command.words == "progress restore":
+        more = ["--from", tmp_path / "export.json"]
+        account = {"id": str(uuid4()), "username": "nobody"}
+        export = {"exported_at": "2026-11-20T12:00:00Z", "account": account, "progress": progress_of()}
+        more[1].write_text(json.dumps(export), "utf-8")
     with pytest.raises(NotFound, match=r"^user 'nobody' not found$"):
         await administrate(*command.words.split(), "nobody", *more)
