@@ -153,8 +153,11 @@ class Acting:
         return player, done, changed, waiting
 
     async def _lock(self, transaction: Transaction, target: str, replay_id: str | None) -> Player:
+        """Lock the player. While this waits for the row of a guest, a player may join the guest and get the replay."""
         user_id = target if replay_id is None else await replays.owner(transaction, replay_id)
-        player = None if user_id is None else await acts.lock_player(transaction, user_id)
-        if player is None:
-            raise NotFound(NOT_FOUND["player" if replay_id is None else "replay"])
-        return player
+        while user_id is not None:
+            player = await acts.lock_player(transaction, user_id)
+            if player is not None:
+                return player
+            user_id = None if replay_id is None else await replays.owner(transaction, replay_id)
+        raise NotFound(NOT_FOUND["player" if replay_id is None else "replay"])

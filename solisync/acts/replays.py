@@ -31,7 +31,8 @@ async def check(transaction: Transaction, player: Player, *, replay_id: str, aga
 @act(on="replay", name="delete_replay")
 async def delete(transaction: Transaction, player: Player, *, replay_id: str) -> Done:
     """Delete a replay."""
-    if not await own_replays.delete(transaction, player.id, replay_id):
+    deleted = await own_replays.delete(transaction, player.id, replay_id)
+    if deleted is None or not deleted.existed:
         raise NotFound("replay_not_found")
     return Done(changed=True)
 

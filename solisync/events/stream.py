@@ -51,7 +51,8 @@ class Stream:
 
     `expiry` is the expiry of its access token, in seconds since 1970. `address` is the address that its limit counts.
     `boards` are the boards that it names. `session_id` is empty until the stream is admitted. `revision` is the
-    revision of the progress that the client knows. `slot` is the stream's turn (solisync.events.stream_upkeep).
+    revision of the progress that the client knows; if `doubtful`, it may be older than the stored one. `slot` is the
+    stream's turn (solisync.events.stream_upkeep).
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Stream:
         "_waiting",
         "address",
         "boards",
+        "doubtful",
         "ended",
         "expiry",
         "player",
@@ -74,6 +76,7 @@ class Stream:
         self.boards = boards
         self.session_id = ""
         self.revision: str | None = None
+        self.doubtful = False
         self.ended: EndReason | None = None
         self.slot = 0
         self._outlet: Outlet | None = None

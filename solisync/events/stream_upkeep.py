@@ -90,10 +90,9 @@ class StreamUpkeep:
         """Check soon whether the sessions of these streams have ended."""
         self._suspects.update(dict.fromkeys(some))
 
-    def doubt(self) -> None:
-        """Compare all streams, because any of them may have missed an event."""
-        for slot in self._slots:
-            self._unsure.update(slot)
+    def doubt(self, some: Iterable[Stream]) -> None:
+        """Compare these streams soon, because they may have missed an event."""
+        self._unsure.update(dict.fromkeys(some))
 
     def _tick(self) -> None:
         self._timer = self._reactor.callLater(TICK_SECONDS, self._tick)

@@ -74,7 +74,7 @@ class Streams:
         )
         self._delivered = {kind: metrics.stream_events.labels(name) for kind, name in NAMES.items()}
         bus.subscribers.append(self.hear)
-        bus.on_loss = self._upkeep.doubt
+        bus.on_loss = lambda: self._upkeep.doubt(self._open)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -112,8 +112,9 @@ class Streams:
         if self._stopping:
             raise _unavailable()
         stream.session_id = start.session_id or ""
-        if stream.revision is None:  # otherwise a push was stored during the query
+        if stream.revision is None:
             stream.revision = start.revision
+        stream.doubtful = stream.revision != start.revision  # a notice came during the query, perhaps a late one
         return OpenedStream(self, stream)
 
     def forget(self, stream: Stream) -> None:
@@ -128,6 +129,8 @@ class Streams:
         self._boards.add(stream)
         self._upkeep.add(stream)
         self._upkeep.suspect((stream,))  # its session may have ended after the query
+        if stream.doubtful:
+            self._upkeep.doubt((stream,))
         self._metrics.streams_opened.inc()
         self._metrics.streams.inc()
         stream.begin(outlet, _retry())

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_twisted
+from twisted.internet.defer import maybeDeferred
 
 from solisync.events import stream_upkeep
 from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
@@ -136,14 +137,39 @@ async def test_address_has_a_tenth_of_the_streams(service, listen):
     assert (await listen(server, ann)).status == 200
 
 
-async def test_stream_over_the_limit_needs_no_database(server, monkeypatch):
-    """The service refuses it before it would wait for a connection."""
+async def test_stream_over_the_limit_is_refused_for_good_without_an_account(server, monkeypatch):
+    """A 503, after which clients try again, is only for players who could have a stream."""
     ann = await server.player()
-    asked = []
+    token = ann.tokens.access_token
     monkeypatch.setattr(streams(server), "most", 0)
-    monkeypatch.setattr(stored_streams, "start", lambda *arguments: asked.append(arguments))
-    answer = await server.ask("GET", "/api/events", bearer=ann.tokens.access_token)
-    assert (answer.status, asked) == (503, [])
+    for then, refused in (
+        (lambda: None, (503, "unavailable")),
+        (ann.logout, (401, "unauthorized")),
+        (lambda: server.sql("DELETE FROM users"), (404, "user_not_found")),
+    ):
+        await maybeDeferred(then)
+        answer = await server.ask("GET", "/api/events", bearer=token)
+        assert (answer.status, answer.headers["error-code"]) == refused
+
+
+async def test_late_notice_does_not_leave_a_stream_with_an_old_revision(server, listen, monkeypatch):
+    """A notice of an older push comes while the stream reads the revision. The stream gets `hello` with the newest."""
+    ann = await server.player()
+    player = (await ann.me()).id
+    await won(ann)
+    read = stored_streams.start
+
+    async def start_beside_a_notice(*arguments):
+        start = await read(*arguments)
+        streams(server).hear(ProgressStored(player, "0" * 32, None))
+        return start
+
+    monkeypatch.setattr(stored_streams, "start", start_beside_a_notice)
+    stream = await listen(server, ann)
+    answer = await server.ask("GET", "/api/sync/pull", bearer=ann.tokens.access_token)
+    newest = answer.headers["etag"].removeprefix('W/"').removesuffix('"')
+    await stream.until(lambda: stream.events and stream.events[-1][1]["revision"] == newest)
+    assert {name for name, _ in stream.events} == {"hello"}
 
 
 async def test_client_that_leaves_while_its_stream_opens_keeps_no_place(server):

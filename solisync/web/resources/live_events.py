@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...access.rate_limit import LocalRateLimit
-from ...errors import NotFound, Unauthorized
+from ...errors import NotFound, Unauthorized, Unavailable
 from ...events.streams import Streams
 from ...postgres.database import Database
 from ...rules.events import NAMES, BoardNames, boards_wanted
@@ -42,9 +42,13 @@ class LiveEvents:
         """Open a stream, which begins with the revision of the player's progress."""
         boards = boards_wanted(board)
         self.rate_limit.count(player)
-        stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
         try:
-            start = _live(await self.database.run(streams.start, player, access_expiry))
+            stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
+        except Unavailable:
+            await self._start(player, access_expiry)  # a client that will never get a stream must not try again
+            raise
+        try:
+            start = await self._start(player, access_expiry)
             admitted = self.live_streams.admit(stream, start)
         except BaseException:
             self.live_streams.forget(stream)
@@ -53,11 +57,11 @@ class LiveEvents:
             self.live_streams.forget(stream)
         return Reply(stream=admitted, content_type=f"{MEDIA_TYPE}; charset=utf-8", headers=HEADERS)
 
-
-def _live(start: StreamStart | None) -> StreamStart:
-    """The first data of a stream; raises Refused unless the player and the session exist."""
-    if start is None:
-        raise NotFound("user_not_found")
-    if start.session_id is None:
-        raise Unauthorized
-    return start
+    async def _start(self, player: str, access_expiry: int) -> StreamStart:
+        """Return the first data of a stream; raises Refused unless the player and the session exist."""
+        start = await self.database.run(streams.start, player, access_expiry)
+        if start is None:
+            raise NotFound("user_not_found")
+        if start.session_id is None:
+            raise Unauthorized
+        return start
