@@ -4,13 +4,21 @@ import subprocess
 import sys
 
 import pytest
+import pytest_twisted
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import deferLater
+from twisted.internet.testing import StringTransport
+from twisted.web.client import ResponseFailed
 from twisted.web.http_headers import Headers
 
 import solisync.client
-from solisync.client import Client
+from solisync.client import Client, bodies, transport
+from solisync.client.device import Device
 from solisync.client.transport import RETRY_MOST, _retry_after
 from solisync.rules.accounts import TokenPair
+from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.entry_points import SOLISYNC, start
 from tests.harness.processes import free_port
@@ -116,3 +124,94 @@ async def test_address_of_the_service_may_be_ipv6(launch, reactor, shared_dsn):
     await ready(reactor, client)
     assert (await client.live()).status == "ok"
     assert process.stop() == 0
+
+
+class Sender(Protocol):
+    """Answers each request with `answer`, and then says nothing."""
+
+    def dataReceived(self, data):
+        self.transport.write(self.factory.answer)
+
+    def connectionMade(self):
+        self.factory.open.add(self)
+
+    def connectionLost(self, reason):
+        self.factory.open.discard(self)
+
+
+@pytest.fixture
+def sender(reactor):
+    """A server that sends what a test sets; `url` is its address, and `open` are its connections."""
+    factory = Factory.forProtocol(Sender)
+    factory.open = set()
+    port = pytest_twisted.blockon(TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1").listen(factory))
+    factory.url = f"http://127.0.0.1:{port.getHost().port}"
+    yield factory
+    pytest_twisted.blockon(port.stopListening())
+
+
+HELLO = b'event: hello\ndata: {"server_time":"2026-11-20T20:00:00Z","revision":null}\n\n'
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+TOKENS = TokenPair("x.eyJzdWIiOiJhbm4ifQ.x", "refresh")  # of the player `ann`
+
+
+def signed_in(url):
+    client = Client(url)
+    client.tokens = TOKENS
+    return client
+
+
+async def test_stream_without_heartbeats_ends(sender, reactor, monkeypatch):
+    """After 60 seconds without a line, the client closes the connection."""
+    monkeypatch.setattr(bodies, "SILENCE_SECONDS", 0.05)
+    sender.answer = STREAM + HELLO
+    events = [type(event).__name__ async for event in signed_in(sender.url).events()]
+    assert events == ["HelloEvent"]
+    await until(reactor, lambda: not sender.open)
+
+
+async def test_stalled_body_fails_the_request_and_releases_the_device(sender, reactor, monkeypatch, tmp_path):
+    """The service sends the head and half of the body. The device can try again."""
+    monkeypatch.setattr(transport, "REQUEST_SECONDS", 0.05)
+    sender.answer = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"merged":'
+    device = Device(sender.url, tmp_path)
+    device.tokens = TOKENS
+    for _ in range(2):
+        with pytest.raises(ResponseFailed):
+            await device.sync()
+    await until(reactor, lambda: not sender.open)
+    device.close()
+
+
+async def test_slow_reader_gets_every_event(sender, reactor):
+    """The connection continues after each pause."""
+    sender.answer = STREAM + 2_000 * HELLO
+    count = 0
+    async for _ in signed_in(sender.url).events():
+        count += 1
+        if count % 100 == 0:
+            await deferLater(reactor, 0)
+        if count == 2_000:
+            break
+    await until(reactor, lambda: not sender.open)
+
+
+async def test_piece_of_a_body_that_waits_pauses_the_connection():
+    """A client that reads no events keeps at most what had arrived with the last one."""
+    connection = StringTransport()
+
+    class Response:
+        def deliverBody(self, body):
+            body.makeConnection(connection)
+            self.body = body
+
+    response = Response()
+    pieces = bodies.read_pieces(response, 60)
+    for piece in (b"a", b"b"):
+        reading = Deferred.fromCoroutine(anext(pieces))
+        assert connection.producerState == "producing"
+        response.body.dataReceived(piece)
+        assert connection.producerState == "paused"
+        assert await reading == piece
+    await pieces.aclose()
+    assert connection.disconnecting

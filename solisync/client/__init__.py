@@ -29,7 +29,8 @@ from ..rules.replays import Uploaded, VerdictAnswer
 from ..rules.sessions import PasswordChange, Session
 from ..rules.shapes import Alive, Ok, Ready
 from ..rules.sync import Payload, SyncAnswer
-from .transport import ApiError, Transport, read_events
+from .bodies import read_events
+from .transport import ApiError, Transport
 
 __all__ = ["ApiError", "Client"]
 
@@ -150,7 +151,8 @@ class Client(Transport):
     async def events(self, *boards: str) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events of a stream with these boards; the last is an EndEvent unless the connection is lost.
 
-        After an end that allows it, open the next stream after `retry_seconds`.
+        A connection that is silent for 60 seconds counts as lost. After an end that allows it, open the next stream
+        after `retry_seconds`.
         """
         query = urlencode([("board", board) for board in boards])
         response = await self._as_player("GET", f"/api/events?{query}", IResponse)

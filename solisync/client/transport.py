@@ -1,6 +1,5 @@
-"""The client's requests, and the service's responses and streams of events."""
+"""The client's requests, and the service's responses."""
 
-from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
@@ -9,27 +8,23 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 import treq
-from twisted.internet.defer import DeferredQueue
-from twisted.internet.protocol import Protocol, connectionDone
-from twisted.python.failure import Failure
 from twisted.python.url import URL
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
 from ..process.shielded import Shared
 from ..rules.accounts import RefreshRequest, TokenPair
-from ..rules.events import NAMES, StreamEvent
 from ..rules.shapes import ErrorBody
 from ..rules.surrogates import decode
+from .bodies import read_pieces
 
 T = TypeVar("T")
 P = TypeVar("P", bound=TokenPair)
 Body = msgspec.Struct | msgspec.Raw | bytes
 
 JSON = "application/json"
-REQUEST_SECONDS = 20.0
+REQUEST_SECONDS = 20.0  # without a response, or without more of its body
 RETRY_MOST = 86_400  # seconds; only a misconfigured proxy asks for a longer wait
-EVENT_SHAPES = {name: shape for shape, name in NAMES.items()}
 
 
 class ApiError(Exception):
@@ -151,13 +146,13 @@ class Transport:
             headers["Content-Type"] = content_type
             data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         # A redirect is not the service's: it would lead a GET to another server, with the token.
-        options = {"timeout": REQUEST_SECONDS, "unbuffered": shape is IResponse, "allow_redirects": False}
+        options = {"timeout": REQUEST_SECONDS, "unbuffered": True, "allow_redirects": False}
         url = self._url + path
         to = _WithAddress.from_text(url) if "[" in self._url else url
         response = await self._http.request(method, to, headers=headers, data=data, **options)
         if response.code == 200 and shape is IResponse:
             return cast(T, response)
-        content = await response.content()
+        content = b"".join([piece async for piece in read_pieces(response, REQUEST_SECONDS)])
         if response.code == 200 and shape is bytes:
             return cast(T, content)
         if response.code == 200:
@@ -198,53 +193,3 @@ def _message(content: bytes) -> str:
         return msgspec.json.decode(content, type=ErrorBody).error
     except msgspec.MsgspecError:
         return "not an answer of solisync's: " + content[:100].decode("utf-8", "replace").strip().partition("\n")[0]
-
-
-class EventReader:
-    """Reads Server-Sent Events from pieces of any size; skips unknown events.
-
-    `retry_seconds` is the service's latest value for when to open the next stream.
-    """
-
-    def __init__(self) -> None:
-        self.retry_seconds = 1.0
-        self._rest = b""
-
-    def read(self, data: bytes) -> list[StreamEvent]:
-        """Return the events that end in this piece."""
-        *blocks, self._rest = (self._rest + data).split(b"\n\n")
-        return [event for block in blocks if (event := self._event(block)) is not None]
-
-    def _event(self, block: bytes) -> StreamEvent | None:
-        fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line)
-        if "retry" in fields:
-            self.retry_seconds = int(fields["retry"]) / 1_000
-        shape = EVENT_SHAPES.get(fields.get("event", ""))
-        return None if shape is None else msgspec.json.decode(fields["data"], type=shape)
-
-
-class _Body(Protocol):
-    def __init__(self, reader: EventReader) -> None:
-        self.events: DeferredQueue[StreamEvent | None] = DeferredQueue()
-        self._reader = reader
-
-    def dataReceived(self, data: bytes) -> None:
-        for event in self._reader.read(data):
-            self.events.put(event)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.events.put(None)
-
-
-async def read_events(response: Any, note_retry: Callable[[float], None]) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events in the body of a Twisted response; closes the connection at the end."""
-    reader = EventReader()
-    body = _Body(reader)
-    response.deliverBody(body)
-    try:
-        while (event := await body.events.get()) is not None:
-            note_retry(reader.retry_seconds)
-            yield event
-    finally:
-        if body.transport is not None:
-            body.transport.loseConnection()
