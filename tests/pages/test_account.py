@@ -23,6 +23,28 @@ def ann(visit):
     return ann
 
 
+TYPED, COMPOSED = "cafe\u0301 au lait", "caf\u00e9 au lait"  # look equal
+
+
+def test_password_that_looks_equal_is_equal(visit, site):
+    """Pages send passwords composed. A player whose older password isn't can sign in, and gets a composed one."""
+    api = Game(site, "api")
+    api.token = None
+    ann = visit()
+    ann.register(password=TYPED)
+    assert api.call("POST", "/api/auth/login", {"username": "ann", "password": COMPOSED})
+    api.call("POST", "/api/auth/register", {"username": "bob", "password": TYPED})
+    bob = visit()
+    bob.sign_in("bob", TYPED)
+    page = bob.page
+    page.click("#password summary")
+    page.fill("#current", TYPED)
+    page.fill("#next", TYPED)
+    page.click("#password-form button.main")
+    until(page, f"{SHOWN} === 'Your password has changed.'")
+    assert api.call("POST", "/api/auth/login", {"username": "bob", "password": COMPOSED})
+
+
 def test_account_link_opens_the_sign_up_form(visitor):
     page = visitor.open("/")
     page.get_by_role("link", name="Create an account").click()

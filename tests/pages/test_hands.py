@@ -244,3 +244,29 @@ def test_keys_do_nothing_in_a_field_or_a_dialog(visitor):
         page.keyboard.press(keys)
     assert moves_and_undos(page) == ("fa1", [])
     assert page.locator("#board .hint, #leave[open]").count() == 0
+
+
+def test_card_stays_under_the_pointer_while_the_page_scrolls(visit):
+    """The wheel scrolls the page during a drag. The card is dropped where the player sees it."""
+    visitor = visit()
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.set_viewport_size({"width": 1280, "height": 400})
+    until(page, "innerHeight === 400")
+    hand = Hand(page)
+    page.evaluate("scrollTo(0, 40)")
+    x, y = hand.centre("t1")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 20)
+    page.wait_for_selector(".carried")
+    away = """([x, y]) => {
+      const { left, top, width, height } = document.querySelector(".carried li").getBoundingClientRect();
+      return Math.max(Math.abs(left + width / 2 - x), Math.abs(top + height / 2 - y));
+    }"""
+    before = page.evaluate(away, [x + 30, y + 20])
+    page.mouse.wheel(0, -40)
+    until(page, "scrollY === 0")
+    until(page, f"({away})([{x + 30}, {y + 20}]) <= {before + 2}")
+    page.mouse.move(*hand.centre("f0"))
+    page.mouse.up()
+    moves_made(page, 1)

@@ -240,6 +240,28 @@ def test_renamed_player_keeps_unsent_games(visit, site, running):
     assert (stats["games_played"], stats["games_won"]) == (1, 1)
 
 
+def test_next_player_of_a_name_gets_nothing_of_the_former(visit, site):
+    """Another account gets the name of a deleted one. In the same browser, its player has a new game and no journal."""
+    ann = visit()
+    ann.register()
+    page = opened(ann, "/play?deal=42&draw=one")
+    Hand(page).stock()
+    ann.context.route("**/api/sync/push", lambda route: route.abort())
+    page.evaluate(ENTER, [100, True])
+    until_journals(page, f"{JOURNALS}.of.ann.games.length")
+    assert kept(page)["deal"] == "42"
+    Game(site, login=True).call("DELETE", "/api/account")
+    ann.open("/account")
+    page.wait_for_selector("#out:not([hidden])")
+    ann.context.unroute("**/api/sync/push")
+    ann.register()
+    opened(ann)
+    ann.settle()
+    assert page.inner_text("#moves") == "0 moves"
+    assert journals(page, f"{JOURNALS}.of.ann?.games.length ?? 0") == 0
+    assert progress(site, "ann")["stats"]["games_played"] == 0
+
+
 REFUSALS = {
     400: ("replay_storage_full", "replay storage is full", "Delete some of your games"),
     403: ("suspended", "your account is suspended", "suspended"),

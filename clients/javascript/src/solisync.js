@@ -165,7 +165,7 @@ export class Solisync {
 
   /** Give the guest a username and a password. After a lost answer, the same again succeeds. @param {string} username @param {string} password @param {Options & {listReplays?: boolean}} [options] `listReplays`: list the guest's wins publicly */
   async claim(username, password, { signal, listReplays = false } = {}) {
-    const body = JSON.stringify({ username, password, list_replays: listReplays });
+    const body = JSON.stringify({ username, password: password.normalize(), list_replays: listReplays });
     const { id } = await this.#ask("POST", "/api/me/claim", { body, signal });
     await this.#kept.change((state) => {
       if (state.player === id) leaveGuest(state);

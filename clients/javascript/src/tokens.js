@@ -96,8 +96,13 @@ export class Tokens {
       const { signing } = kept;
       return signing?.path === path && signing.username === username ? signing : (kept.signing = { path, username, key: newKey() });
     });
+    const asked = (/** @type {string} */ password) => this.#asked(path, { username, password, retry_key: key }, signal);
+    const nfc = password.normalize();
     try {
-      return await this.#asked(path, { username, password, retry_key: key }, signal);
+      return await asked(nfc).catch((error) => {
+        if (error.code !== "invalid_credentials" || nfc === password) throw error;
+        return asked(password); // an older account may have it as it was typed
+      });
     } catch (error) {
       if (error.passes === false) await this.kept.change((kept) => void (kept.signing = null));
       throw error;

@@ -395,3 +395,18 @@ test("a win that the service refuses is sent once, and holds up no other", async
   assert.equal(times("/api/replays"), 2);
   assert.equal(await solis.unsent(), 0);
 });
+
+test("a password is sent composed, and a login tries it once more as it was typed", async () => {
+  const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
+  const { solis } = started(brittle());
+  answers["/api/auth/login"] = ({ password }) => (password === typed ? pair("ann") : { status: 401, code: "invalid_credentials" });
+  await solis.login("ann", typed);
+  await assert.rejects(solis.login("ann", composed), { code: "invalid_credentials" });
+  answers["/api/auth/register"] = () => pair("bob");
+  await solis.register("bob", typed);
+  answers["/api/me/claim"] = { id: "bob" };
+  await solis.claim("bob", typed);
+  const sent = ["login", "register"].map((route) => bodies(`/api/auth/${route}`).map(({ password }) => password));
+  assert.deepEqual(sent, [[composed, typed, composed], [composed]]);
+  assert.equal(bodies("/api/me/claim")[0].password, composed);
+});

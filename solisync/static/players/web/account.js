@@ -2,7 +2,7 @@
 /** /account: signing in and registering. own.js shows the account of a signed-in player. */
 
 import { exchange } from "./api.js";
-import { submits } from "./forms.js";
+import { composed, submits } from "./forms.js";
 import { local, unkept, username } from "./http.js";
 import { byId, tell } from "./page.js";
 
@@ -19,7 +19,7 @@ function enters(form, register) {
   submits(form, async () => {
     const word = register ? form.new_password : form.password;
     const username = form.username.value;
-    await exchange("POST", "/api/session", { username, password: word.value, ...(register && { register }) });
+    await composed({ username, password: word.value, ...(register && { register }) }, (body) => exchange("POST", "/api/session", body));
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();

@@ -52,6 +52,7 @@ export class Drag {
     for (const list of Object.values(table.board.lists)) list.addEventListener("touchmove", keep, { passive: false });
     document.addEventListener("visibilitychange", () => this.cancel());
     addEventListener("resize", () => this.cancel());
+    addEventListener("scroll", () => this.held?.items && this.#move(this.held.last));
     addEventListener("keydown", ({ key }) => key === "Escape" && this.cancel());
   }
 
@@ -72,7 +73,7 @@ export class Drag {
     const places = Object.keys(this.table.slots).filter((pile) => pile !== spot.pile && pile !== "s" && pile !== "w")
       .map((pile) => ({ pile, box: box({ pile, index: Infinity }) }));
     this.held = {
-      id: event.pointerId, spot, places, cards, x: event.clientX, y: event.clientY, toX: 0, toY: 0,
+      id: event.pointerId, spot, places, cards, x: event.clientX + scrollX, y: event.clientY + scrollY, toX: 0, toY: 0,
       box: box(spot), items: null, frame: 0, furthest: 0, selected: this.table.selected,
       least: event.pointerType === "mouse" ? MOUSE_PX : TOUCH_PX,
     };
@@ -82,8 +83,9 @@ export class Drag {
   #move(event) {
     const { held } = this;
     if (held?.id !== event.pointerId) return;
-    held.toX = event.clientX - held.x;
-    held.toY = event.clientY - held.y;
+    held.last = event;
+    held.toX = event.clientX + scrollX - held.x;
+    held.toY = event.clientY + scrollY - held.y;
     held.furthest = Math.max(held.furthest, Math.hypot(held.toX, held.toY));
     if (!held.items) {
       if (held.furthest < held.least) return;

@@ -20,6 +20,17 @@ const FIELDS = /** @type {Record<string, [string, string]>} */ ({
   avatar_too_large: ["file", "This picture is too large."],
 });
 
+/** Send passwords with their letters composed (NFC), as most keyboards do. If the service refuses the current password, try it as it was typed: an older one may be stored so. @param {Record<string, any>} body @param {(body: Record<string, any>) => Promise<any>} send */
+export async function composed(body, send) {
+  const given = Object.entries(body);
+  const [sent, typed] = [/password$/, /^new_password$/].map((names) =>
+    Object.fromEntries(given.map(([name, value]) => [name, names.test(name) ? value.normalize() : value])));
+  return send(sent).catch((error) => {
+    if (error.code !== "invalid_credentials" || given.every(([name]) => sent[name] === typed[name])) throw error;
+    return send(typed);
+  });
+}
+
 /** The text for a wrong password of a signed-in player. */
 export const WRONG_PASSWORD = "That isn’t your current password.";
 

@@ -2,7 +2,7 @@
 /** /account for a signed-in player: devices, password, export, deletion. Other modules add the other parts. */
 
 import { ask, exchange, me, readOwn } from "./api.js";
-import { attempt, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
+import { attempt, composed, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { gameKey, local, Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
 import { change } from "./journal.js";
@@ -65,9 +65,8 @@ const signOutOthers = () => attempt(byId("others-refused"), async () => {
 function bindForms() {
   const password = byId("password-form");
   submits(password, async () => {
-    await exchange("PUT", "/api/session/password", {
-      current_password: password.password.value, new_password: password.new_password.value,
-    });
+    const words = { current_password: password.password.value, new_password: password.new_password.value };
+    await composed(words, (body) => exchange("PUT", "/api/session/password", body));
     password.password.value = password.new_password.value = "";
     byId("password").open = false;
     tell("Your password has changed.");
@@ -93,7 +92,7 @@ function bindForms() {
   submits(form, async () => {
     const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
     if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "");
-    await exchange("POST", "/api/session", { username: name, password: word });
+    await composed({ username: name, password: word }, (body) => exchange("POST", "/api/session", body));
     await ask("DELETE", "/api/account");
     await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
     await change((all) => void delete all.of[name]);

@@ -2,7 +2,7 @@
 /** The player's recovery codes on /account: the number of unused codes, and new codes to print or save. */
 
 import { ask, readOwn } from "./api.js";
-import { field, stack, submits, WRONG_PASSWORD } from "./forms.js";
+import { composed, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { username } from "./http.js";
 import { ago, byId, counted, fill, h, tell } from "./page.js";
 
@@ -39,7 +39,7 @@ const form = stack("codes-form",
   [h("button", {}, "Create new codes")]);
 
 submits(form, async () => {
-  const answer = await ask("POST", "/api/me/recovery-codes", { json: { current_password: byId("codes-password").value } });
+  const answer = await composed({ current_password: byId("codes-password").value }, (json) => ask("POST", "/api/me/recovery-codes", { json }));
   form.reset();
   showCodes(await answer.json());
   tell("Your new codes are ready.");

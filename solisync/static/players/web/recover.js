@@ -2,7 +2,7 @@
 /** The form on /account to replace a forgotten password with a recovery code. */
 
 import { exchange } from "./api.js";
-import { field, reveal, stack, submits } from "./forms.js";
+import { composed, field, reveal, stack, submits } from "./forms.js";
 import { Refusal } from "./http.js";
 import { byId, h, tell } from "./page.js";
 
@@ -17,7 +17,7 @@ const form = stack("recover-form",
 submits(form, async () => {
   const { username, code, new_password } = Object.fromEntries(new FormData(form));
   try {
-    await exchange("POST", "/api/session/recover", { username, code, new_password });
+    await composed({ username, code, new_password }, (body) => exchange("POST", "/api/session/recover", body));
   } catch (error) {
     throw error.code === "invalid_credentials" ? new Refusal(error.status, "code_refused", "") : error;
   }

@@ -1,11 +1,11 @@
 // @ts-check
-/** What this browser keeps of a player whom an operator has renamed. It loads after a rename only. */
+/** What this browser keeps of players by their names, when a name and its account have changed. It loads only then. */
 
 import { gameKey, local } from "./http.js";
 import { change } from "./journal.js";
 
-/** Give the journal and the saved game of the player the new name, unless another player has left some under it. @param {string} from @param {string} to */
-export function rename(from, to) {
+/** Move the journal and the saved game to another name, unless there is something under it. @param {string} from @param {string} to */
+function move(from, to) {
   const game = local?.getItem(gameKey(from));
   if (game && !local?.getItem(gameKey(to))) {
     local?.setItem(gameKey(to), game);
@@ -16,4 +16,12 @@ export function rename(from, to) {
     of[to] = of[from];
     delete of[from];
   });
+}
+
+/** Give an account what this browser keeps of it, under its new name. What another account has left under that name waits for its player, under its id. @param {Map<string, string>} names the accounts of names so far @param {string} account @param {string} name */
+export async function follow(names, account, name) {
+  const owner = names.get(name);
+  if (owner) await move(name, owner);
+  for (const [former, its] of names) if (its === account && names.delete(former)) await move(former, name);
+  await move(account, name);
 }

@@ -18,7 +18,7 @@ const SUPERSEDED_MS = [300, 1000];
 const KEY = "solisync";
 const RETRY = "solisync.retry";
 const SIGNING = "solisync.signing"; // the key of a login without an answer, and whose it is
-const LAST = "solisync.last"; // the account and the name of the player, until the player signs out
+const ACCOUNTS = "solisync.accounts"; // names of players in this browser, each with its account
 
 const channel = new BroadcastChannel(KEY);
 /** @type {Grant | null} */
@@ -38,17 +38,18 @@ function announce(next, ended = false) {
   unkept.username = next && !keep(local, KEY, next.username) ? next.username : null;
   if (!next) local?.removeItem(KEY);
   if (next || !ended) local?.removeItem(ASIDE);
-  if (!next && !ended) local?.removeItem(LAST);
   channel.postMessage({ grant: next, ended });
   adopt(next, ended);
 }
 
-/** Use a grant from the server in all tabs. If the player has another name than before, what this browser keeps of the player gets it too. @param {Grant} next */
+/** Use a grant from the server in all tabs. What this browser keeps by name is the account's. @param {Grant} next */
 async function welcome(next) {
   const account = JSON.parse(atob(next.token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub;
-  const [known, former] = (local?.getItem(LAST) ?? "").split(" ");
-  if (known === account && former !== next.username) await import("./renamed.js").then(({ rename }) => rename(former, next.username));
-  keep(local, LAST, `${account} ${next.username}`);
+  const names = new Map(JSON.parse(local?.getItem(ACCOUNTS) ?? "[]"));
+  if (names.get(next.username) !== account) {
+    if (names.size) await import("./renamed.js").then(({ follow }) => follow(names, account, next.username));
+    keep(local, ACCOUNTS, JSON.stringify([...names.set(next.username, account)]));
+  }
   announce(next);
 }
 
