@@ -62,10 +62,10 @@ test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs 
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal
 
-test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; SCENARIOS=1000 makes up more of them)
+test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; SCENARIOS=1000 makes up more, GENERATORS=all tries all generators of clients)
 	@$(PYTHON) .ci/environment.py pages
-	@$(BIN)/python -m tests.clients
-	SCENARIOS=$(SCENARIOS) $(BIN)/python -m pytest tests/clients tests/test_tutorial.py --fire
+	@GENERATORS=$(GENERATORS) $(BIN)/python -m tests.clients
+	SCENARIOS=$(SCENARIOS) GENERATORS=$(GENERATORS) $(BIN)/python -m pytest tests/clients tests/test_tutorial.py --fire
 
 lint-pages:  ## check the types in the pages' scripts (needs npm, which fetches typescript)
 	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json

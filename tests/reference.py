@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 from solisync.errors import STATUS
+from solisync.rules.shapes import U64_MAX
 from solisync.web.console.app import INTERFACE
 from solisync.web.resources.openapi import document
 from tests.harness import console
@@ -141,7 +142,8 @@ def _kind(schema):
             bounds = _range(" characters", schema.get("minLength"), schema.get("maxLength"))
             return FORMATS.get(schema.get("format"), f"text{bounds}")
         case {"type": "integer" | "number" as kind}:
-            return f"{kind}{_range('', schema.get('minimum'), schema.get('maximum'))}"
+            most = U64_MAX if schema.get("format") == "uint64" else schema.get("maximum")
+            return f"{kind}{_range('', schema.get('minimum'), most)}"
         case {"type": kind}:
             return kind
     return "any JSON"

@@ -81,8 +81,10 @@ class Pile(Struct, frozen=True, forbid_unknown_fields=True):
     """A foundation or a column, counted from 0, from the left."""
 
     # Exactly one of the two: the schema documents that, and `_pile` checks it.
-    foundation: Annotated[int, Meta(ge=0, lt=len(FOUNDATIONS))] | UnsetType = field(default=UNSET, name="Foundation")
-    tableau: Annotated[int, Meta(ge=0, lt=len(COLUMNS))] | UnsetType = field(default=UNSET, name="Tableau")
+    foundation: Annotated[int, Meta(ge=0, le=len(FOUNDATIONS) - 1)] | UnsetType = field(
+        default=UNSET, name="Foundation"
+    )
+    tableau: Annotated[int, Meta(ge=0, le=len(COLUMNS) - 1)] | UnsetType = field(default=UNSET, name="Tableau")
 
 
 _Place = Literal["Stock", "Waste"] | Pile

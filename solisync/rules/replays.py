@@ -40,7 +40,7 @@ Moment = Annotated[
     Meta(
         description="a date, or a time with an offset and at most nine digits of a second (RFC 3339)",
         max_length=MOMENT_MAX,
-        extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]},
+        examples=["2026-11-20"],
     ),
 ]
 

@@ -18,8 +18,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NIL = str(UUID(int=0))
 
 U32 = Annotated[int, Meta(ge=0, le=U32_MAX, examples=[7])]
-# msgspec's bounds end at int64, so `Checked` checks the upper bound
-U64 = Annotated[int, Meta(ge=0, extra_json_schema={"maximum": U64_MAX, "format": "uint64"}, examples=[120])]
+# msgspec's bounds end at int64, so `Checked` checks the upper bound. Generators refuse a larger `maximum`, too.
+U64 = Annotated[int, Meta(ge=0, extra_json_schema={"format": "uint64"}, examples=[120])]
 Time = Annotated[datetime, Meta(tz=True)]
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 

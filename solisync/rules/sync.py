@@ -23,7 +23,7 @@ PAYLOAD_MAX_BYTES = MAX_BODY
 
 Key = Annotated[str, Meta(min_length=1, max_length=64)]
 Unknown = dict[str, Raw]
-ModeTime = Annotated[U64, Meta(description="0 means never", extra_json_schema={"maximum": NEVER_ROUNDED[-1]})]
+ModeTime = Annotated[U64, Meta(description="0 means never")]
 _encode = msgspec.json.Encoder().encode
 _mode_times = attrgetter(*MODE_TIMES)
 
@@ -37,9 +37,7 @@ class Stats(Checked, frozen=True, kw_only=True):
     win_streak_current: U32
     win_streak_best: U32
     avg_time_seconds: U64
-    fastest_win_seconds: Annotated[
-        U64, Meta(description=f"{NEVER} means never", extra_json_schema={"maximum": NEVER_ROUNDED[-1]})
-    ]
+    fastest_win_seconds: Annotated[U64, Meta(description=f"{NEVER} means never")]
     lifetime_score: U64
     best_single_score: U32
     draw_one_wins: U32

@@ -142,7 +142,7 @@ class Route:
     The other fields are for the OpenAPI document: `name` is a method of solisync.client. `tag` groups routes; a route
     without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` has the shape
     of each value. `errors` are the handler's own. `links` names routes that continue from the answer, with the places
-    in it of their path variables.
+    in it of their path variables. `sets_cookie`: the answer has a cookie.
     """
 
     method: str
@@ -165,6 +165,7 @@ class Route:
     answer: Any = None
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sets_cookie: bool = False
     endpoint: str = field(init=False)  # of klein
 
     def __post_init__(self) -> None:
@@ -238,7 +239,7 @@ class Route:
             codes.append("guest")
         if self.limit or self.writes or self.body is not None:  # large bodies have a budget
             codes.append("rate_limited")
-        return (*codes, *self.errors)
+        return tuple(dict.fromkeys((*codes, *self.errors)))
 
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[msgspec.Struct | Reply]])

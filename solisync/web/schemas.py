@@ -1,6 +1,6 @@
 """The shape of a replay that can be verified, and JSON Schemas of all shapes for client generators."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,23 +9,17 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ..klondike import SEED_PATTERN, Pile, RecordedMove
 from ..rules.replays import Replay
-from ..rules.shapes import U64_MAX
+from ..rules.shapes import U64
 from ..rules.sync import Achievement, Payload, Progress, Stats
 
-Seed = Annotated[int, Meta(ge=0)] | Annotated[str, Meta(pattern=SEED_PATTERN)]
+Seed = U64 | Annotated[str, Meta(pattern=SEED_PATTERN)]
 Place = Annotated[int, Meta(ge=0)]
 
 
 class RecordedGame(Replay, frozen=True, kw_only=True):
     """A replay with the deal and the moves of a game, so that its score can be verified."""
 
-    seed: Annotated[
-        Seed,
-        Meta(
-            description="the number of the deal, 0 to 2^64-1; preferably a number, not text",
-            extra_json_schema={"maximum": U64_MAX},
-        ),
-    ]
+    seed: Annotated[Seed, Meta(description="the number of the deal, 0 to 2^64-1; preferably a number, not text")]
     moves: Annotated[
         list[RecordedMove],
         Meta(min_length=1, description="all accepted moves in their order, including undone moves"),
@@ -55,7 +49,11 @@ def schema(shape: Any) -> dict[str, Any]:
 
 def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, Any]:
     """Return the schemas of these message shapes, and of the shapes that they refer to, by name."""
+    shapes = [*shapes]
     _, found = msgspec.json.schema_components(shapes, ref_template=reference)
+    for name, field, kind in _fields(msgspec.inspect.multi_type_info(shapes)):
+        if any(isinstance(each, msgspec.inspect.DateTimeType) for each in _choices(kind)):
+            _mark_as_time(found[name]["properties"][field])
     for shape in KEEPING_UNKNOWN_FIELDS:
         if shape.__name__ in found:
             found[shape.__name__]["additionalProperties"] = True
@@ -63,6 +61,43 @@ def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, A
         if shape.__name__ in found:
             found[shape.__name__] = _of_one_field(found[shape.__name__])
     return _with_types(found)
+
+
+def _choices(kind: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
+    """Return the types of which a value may be, which are several for a union."""
+    match kind:
+        case msgspec.inspect.Metadata(type=inner):
+            return _choices(inner)
+        case msgspec.inspect.UnionType(types=types):
+            return [choice for each in types for choice in _choices(each)]
+    return [kind]
+
+
+def _fields(kinds: Iterable[msgspec.inspect.Type]) -> Iterator[tuple[str, str, msgspec.inspect.Type]]:
+    """Yield the fields of these objects and of all objects in them: the name of the schema, of the field, its type."""
+    known = set()
+    waiting = [*kinds]
+    while waiting:
+        for kind in _choices(waiting.pop()):
+            match kind:
+                case msgspec.inspect.CollectionType(item_type=item):
+                    waiting.append(item)
+                case msgspec.inspect.DictType(value_type=value):
+                    waiting.append(value)
+                case (
+                    msgspec.inspect.StructType(cls=cls, fields=fields)
+                    | msgspec.inspect.DataclassType(cls=cls, fields=fields)
+                ) if cls not in known:
+                    known.add(cls)
+                    waiting += [each.type for each in fields]
+                    yield from ((cls.__name__, each.encode_name, each.type) for each in fields)
+
+
+def _mark_as_time(schema: dict[str, Any]) -> None:
+    """Name the format of a time: msgspec does so only if the shape requires an offset, which each answer has."""
+    for choice in schema.get("anyOf", [schema]):
+        if choice.get("type") == "string":
+            choice["format"] = "date-time"
 
 
 def _with_types(schema: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 import schemathesis
 from hypothesis import strategies as st
 
+from solisync.rules.shapes import U64_MAX
 from tests.harness.constants import PATIENCE
 
 PASSWORD = "long enough"
@@ -83,8 +84,14 @@ def before_call(context, case, kwargs):
     path = case.operation.path
     for name in body.keys() & {"password", "new_password"}:
         body[name] = (body[name] + PASSWORD)[:256]  # its length counts in bytes
-    if path == "/api/auth/refresh":
+    if "username" in body:
+        body["username"] = body["username"].replace("\0", "")
+    if path == "/api/auth/guest" and body.get("guest_key") is None:
+        body["create"] = True
+    elif path == "/api/auth/refresh":
         body["refresh_token"] = new_tokens()["refresh_token"]
+    elif path == "/api/replays":
+        body["recorded_at"] = "2026-11-20"  # a text, to the document
     elif path == "/api/sync/push":
         body["user_id"] = NOBODY  # means the player; another player's id is refused
     case.body = body
@@ -102,8 +109,11 @@ def _as_the_service_reads_it(value):
     """Return the same JSON as the service reads it.
 
     The number 1.0 becomes 1: it is an integer to JSON Schema, but not to the service, nor to the game. Times that
-    their offset leads out of the calendar, and numbers with exponents that a replay must not have, are replaced.
+    their offset leads out of the calendar, numbers above their format, and numbers with exponents that a replay must
+    not have, are replaced.
     """
+    if isinstance(value, int) and value > U64_MAX:
+        return U64_MAX
     if isinstance(value, float) and (value.is_integer() or abs(value) < LEAST):
         return int(value)
     if isinstance(value, str) and value.startswith(("0001-01-01T", "9999-12-31T")):

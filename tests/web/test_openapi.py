@@ -16,6 +16,7 @@ from tests.harness.error_codes import openapi
 from tests.harness.event_streams import won
 from tests.reference import FILE, page
 
+MAY_BE_A_DATE = ("ReplayFacts", "recorded_at")
 OF_ANY_ROUTE = {"400", "408", "415", "431", "500", "503"}
 
 
@@ -44,6 +45,14 @@ async def test_document_lists_every_route_and_its_shapes(server):
     assert [parameter["name"] for parameter in shown["parameters"]] == ["user_id", "extension", "If-None-Match"]
     assert "304" in shown["responses"]
     assert set(document["components"]["schemas"]) >= {"AuthRequest", "TokenPair", "Me", "Ok", "ErrorBody"}
+
+
+def test_document_has_only_what_it_refers_to():
+    """The exceptions are the values of the header Error-Code, and the parsed events of a stream."""
+    for each, exceptions in zip(both(), ({"ErrorCode", "StreamEvent"}, {"ErrorCode"}), strict=True):
+        named = {f"{kind}/{name}" for kind in ("schemas", "headers", "responses") for name in each["components"][kind]}
+        used = set(re.findall(r'"#/components/([^"]+)"', msgspec.json.encode(each).decode()))
+        assert named - used == {f"schemas/{name}" for name in exceptions}
 
 
 async def test_document_refers_only_to_what_it_has(server):
@@ -112,6 +121,39 @@ def test_every_enumeration_and_object_suits_generators():
             assert schema["type"] == "string", schema
         if schema.get("type") == "object":
             assert "properties" in schema or schema["additionalProperties"], schema
+
+
+def test_every_time_has_its_format():
+    """Generated clients then read a time as a time. The `recorded_at` of a replay may be a date, and so is a text."""
+    times = re.compile(r"(\w+_at|at|since|until|used|server_time|client_time|last_modified|\w+_(since|until))")
+    for schema in within([[*both()]]):
+        for name, value in (schema.get("properties") or {}).items():
+            if times.fullmatch(name) and "maxLength" not in value and (schema["title"], name) != MAY_BE_A_DATE:
+                kinds = [each for each in value.get("anyOf", [value]) if each != {"type": "null"}]
+                assert {each["format"] for each in kinds} == {"date-time"}, (name, value)
+
+
+def test_only_routes_with_a_cookie_have_its_header():
+    """They are those that begin, change or end a session of a browser."""
+    found = {
+        name
+        for each in both()
+        for path, methods in each["paths"].items()
+        for name, operation in ((f"{method} {path}", operation) for method, operation in methods.items())
+        if "Set-Cookie" in operation["responses"]["200"]["headers"]
+    }
+    assert {path.partition(" ")[2].partition("/session")[0] for path in found} == {"/api", "/api/admin"}
+    assert len(found) == 8
+
+
+def test_schemas_have_only_words_that_generators_know():
+    """Generators of Go refuse an exclusive bound and a maximum above int64, and types can't be unions of formats."""
+    for schema in within([[*both()]]):
+        assert not schema.keys() & {"exclusiveMaximum", "exclusiveMinimum"}, schema
+        assert not isinstance(schema.get("maximum"), int) or schema["maximum"] < 2**63, schema
+        assert all(isinstance(each, dict) and each.keys() != {"format"} for each in schema.get("anyOf", ())), schema
+        if isinstance(schema.get("enum"), list):
+            assert len({*schema["enum"]}) == len(schema["enum"]), schema
 
 
 def is_valid(value, schema):

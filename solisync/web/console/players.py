@@ -17,7 +17,7 @@ from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.administration import PlayerFacts
-from ...rules.avatars import media_type
+from ...rules.avatars import AVATAR_TYPES, media_type
 from ...rules.export import filename
 from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
@@ -137,7 +137,7 @@ class PlayerViews:
         "/players/{user_id}/avatar",
         name="player_avatar",
         summary="Show the avatar of a player",
-        answer=Content(("image/png", "image/jpeg", "image/webp")),
+        answer=Content(AVATAR_TYPES),
         errors=("avatar_not_found", *NO_PLAYER),
     )
     async def avatar(self, user_id: str) -> Reply:

@@ -42,6 +42,7 @@ class SigningIn:
         name="sign_in",
         summary="Begin a session with a one-time code",
         protected=False,
+        sets_cookie=True,
         limit=None,
         answer=SignedIn,
         errors=("invalid_credentials", "rate_limited"),
@@ -63,7 +64,15 @@ class SigningIn:
         audit("admin sign-in refused")
         raise Unauthorized("invalid_credentials", "invalid credentials")
 
-    @delete("/session", name="sign_out", summary="End the session", protected=False, limit=None, answer=Ok)
+    @delete(
+        "/session",
+        name="sign_out",
+        summary="End the session",
+        protected=False,
+        sets_cookie=True,
+        limit=None,
+        answer=Ok,
+    )
     async def end(self, admin_cookie: SessionCookie) -> Reply:
         """End the session of the cookie, if there is one."""
         if admin_cookie.token is not None:

@@ -139,6 +139,8 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, interface)
+    responses = {codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1}
+    text = msgspec.json.encode([paths, responses])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -155,10 +157,9 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
             "headers": {
                 name: {"description": description, "required": _REQUIRED.get(name, True), "schema": schema}
                 for name, (description, schema) in _HEADERS.items()
+                if _header(name).encode() in text
             },
-            "responses": {
-                codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1
-            },
+            "responses": responses,
             "securitySchemes": dict([interface.security]),
         },
     }
@@ -226,7 +227,7 @@ def _stream_event(stream: EventStream) -> dict[str, Any]:
 
 def _responses(route: Route) -> dict[str, Any]:
     etag = ("ETag",) if route.conditional else ()
-    cookie = ("Set-Cookie",) if route.same_origin else ()
+    cookie = ("Set-Cookie",) if route.sets_cookie else ()
     done = _response("Done", *etag, *cookie) | {"content": _content(route.answer)}
     if route.links:
         done["links"] = {
@@ -266,7 +267,12 @@ def _meaning(status: int, codes: list[Code]) -> str:
 
 def _response(description: str, *headers: str) -> dict[str, Any]:
     names = ("X-Request-Id", *headers)
-    return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
+    return {"description": description, "headers": {name: {"$ref": _header(name)} for name in names}}
+
+
+def _header(name: str) -> str:
+    """The reference to a header."""
+    return f"#/components/headers/{name}"
 
 
 def _json(*shapes: Any, example: Any = None) -> dict[str, Any]:
