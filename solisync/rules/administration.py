@@ -11,6 +11,7 @@ from typing import Annotated, Literal, get_args
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ..errors import AccountSuspended, BadRequest
+from .controls import has_controls
 from .shapes import Checked, Time, is_id
 from .texts import lateness
 
@@ -290,7 +291,7 @@ def check_text(text: str, name: str, most: int) -> str:
     text = text.strip()
     if not text or len(text) > most:
         raise BadRequest("bad_field", f"{name} must be 1-{most} characters")
-    if not all(character.isprintable() or character == "\n" for character in text):
+    if has_controls(text.replace("\n", "")):
         raise BadRequest("bad_field", f"{name} must not contain control characters")
     return text
 

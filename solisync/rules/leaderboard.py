@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from ..errors import BadRequest
+from .controls import CONTROLS, has_controls
 from .shapes import Time
 from .sync import Stats
 
@@ -15,8 +16,6 @@ DISPLAY_NAME_MAX = 32
 BEST_MAX = 2**31 - 1  # clients read a signed 32-bit integer
 ENTRIES = 100
 
-_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_CONTROLS = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSEEN = ("Cf", "Me", "Mn")  # Unicode categories: format characters, and marks on another character
 # Characters that Unicode calls default-ignorable, and blank letters and symbols. Some are in _UNSEEN too: the pattern
 # needs them here.
@@ -25,7 +24,7 @@ _INVISIBLE = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
 )
 _NOTHING_VISIBLE = re.compile(rf"[\s{_INVISIBLE}\U0001d159\U000e0000-\U000e0fff]*")
-_PATTERN = rf"^(?![\s{_INVISIBLE}]*$)\s*[^\s{_CONTROLS}]([^{_CONTROLS}]{{0,30}}[^\s{_CONTROLS}])?\s*$"
+_PATTERN = rf"^(?![\s{_INVISIBLE}]*$)\s*[^\s{CONTROLS}]([^{CONTROLS}]{{0,30}}[^\s{CONTROLS}])?\s*$"
 
 
 class OptIn(Struct, frozen=True):
@@ -94,7 +93,7 @@ def check_display_name(text: str) -> str:
         raise BadRequest("display_name_empty", "display_name must not be empty")
     if len(name) > DISPLAY_NAME_MAX:
         raise BadRequest("display_name_length", "display_name must be at most 32 characters")
-    if any(unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROLS for character in name):
+    if has_controls(name):
         raise BadRequest("display_name_characters", "display_name must not contain control characters")
     return name
 

@@ -20,6 +20,7 @@ from ..access.rate_limit import AUTH, GUEST, Limit
 from ..access.tokens import can_sign
 from ..postgres.dsn import check_dsn
 from ..process.logs import FORMATS, LEVELS
+from ..rules.controls import has_controls
 
 SECRET_MIN_BYTES = 32
 SITE_NAME_MAX = 40
@@ -232,7 +233,7 @@ def guest_limit(text: str) -> Limit | None:
 
 def site_name(text: str) -> str:
     """A name of at most 40 visible characters."""
-    if not 0 < len(text) <= SITE_NAME_MAX or not text.isprintable() or text.isspace():
+    if not 0 < len(text) <= SITE_NAME_MAX or has_controls(text) or text.isspace():
         raise ValueError(f"must have 1 to {SITE_NAME_MAX} visible characters, not {text!r}")
     return text
 
@@ -279,7 +280,7 @@ def switch(text: str) -> bool:
 
 def _link(text: str) -> tuple[str, str]:
     name, _, address = (part.strip() for part in text.partition("="))
-    if not name or not name.isprintable() or not _LINK.fullmatch(address):
+    if not name or has_controls(name) or not _LINK.fullmatch(address):
         raise ValueError(
             "must list links like Privacy=https://example.org/privacy, separated by commas, whose addresses begin with"
             f" https:, mailto: or one slash; not {text!r}"

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 from ...access.rate_limit import ADMIN
 from ...errors import BadRequest, Code, Unavailable
 from ...process.shielded import shielded
+from ...rules.controls import has_controls
 from ...rules.queries import choice, whole_number
 from ...rules.shapes import canonical_uuid
 from ...storage.paging import LAST_NUMBER
@@ -64,7 +65,7 @@ get, post, put, delete = map(_declaring, ("GET", "POST", "PUT", "DELETE"))
 
 def one_text(values: list[str], name: str) -> str:
     """Return the search text, or "" if there is none; raises BadRequest."""
-    if len(values) > 1 or len("".join(values)) > TEXT_MAX or not "".join(values).isprintable():
+    if len(values) > 1 or len("".join(values)) > TEXT_MAX or has_controls("".join(values)):
         raise BadRequest("bad_query", f"{name} must be one text of at most {TEXT_MAX} characters")
     return "".join(values).strip()
 
