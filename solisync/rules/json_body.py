@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from ..errors import BadRequest
-from .surrogates import decode
+from .surrogates import decode, without_surrogates
 
 MAX_NESTING = 64
 
@@ -24,14 +24,27 @@ def read_json(body: bytes, shape: type[T]) -> T:
     except UnicodeDecodeError:
         raise BadRequest("bad_json", "request body is not UTF-8") from None
     except msgspec.ValidationError as error:
+        _check_json(body)
         raise BadRequest("bad_field", f"request body: {error}") from None
-    except msgspec.DecodeError as error:
-        raise BadRequest("bad_json", f"request body is not valid JSON: {error}") from None
-    except RecursionError:
-        raise BadRequest("bad_json", f"request body is nested deeper than {MAX_NESTING} levels") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_json(error) from None
     if nests_too_deep(body):
         raise BadRequest("bad_json", f"request body is nested deeper than {MAX_NESTING} levels")
     return value
+
+
+def _check_json(body: bytes) -> None:
+    """Raise BadRequest unless the whole body is JSON: a wrong field may stand before an end that isn't."""
+    try:
+        msgspec.json.decode(without_surrogates(body, digit=b"e"), type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_json(error) from None
+
+
+def _no_json(error: msgspec.DecodeError | RecursionError) -> BadRequest:
+    if isinstance(error, RecursionError):
+        return BadRequest("bad_json", f"request body is nested deeper than {MAX_NESTING} levels")
+    return BadRequest("bad_json", f"request body is not valid JSON: {error}")
 
 
 def nests_too_deep(body: bytes) -> bool:

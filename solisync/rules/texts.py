@@ -30,6 +30,7 @@ _REASONS = {
     Reason.CRASHED: "the check failed.",
     Reason.SEED_ROUNDED: "its deal number looks rounded, so its moves may belong to another deal.",
 }
+_BELOW_MILLISECONDS = re.compile(r"(?<=\.[0-9]{3})[0-9]+")
 
 
 def verdict_text(verdict: VerdictAnswer) -> str:
@@ -95,6 +96,11 @@ def recorded_on(recorded_at: str) -> str:
         return long_date(date.fromisoformat(recorded_at[:10]))
     except ValueError:
         return recorded_at[:10]
+
+
+def machine_time(recorded_at: str) -> str:
+    """The recorded date or time of a game, as HTML allows it: with at most three digits of a second."""
+    return _BELOW_MILLISECONDS.sub("", recorded_at).upper()
 
 
 def winners_text(players: int, best: int | None) -> str:

@@ -4,6 +4,7 @@ All routes are in one flat Klein, because its error handlers don't reach sub-app
 time.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
+from werkzeug.routing import BaseConverter, Map
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
@@ -76,8 +78,9 @@ class App(KleinResource):
         self._time_limit = TimeLimit(reactor=reactor)
         klein = Klein()
         klein.url_map.merge_slashes = False  # otherwise klein redirects "//api/me"
+        klein.url_map.converters["other"] = _Other
         for route in routes:
-            path = route.path.replace("{", "<").replace("}", ">")
+            path = _with_converters(route.path, [each.path for each in routes])
             klein.route(path, methods=[route.method], endpoint=route.endpoint)(self._endpoint(route))
         self._urls = UrlMap(klein, {route.endpoint: route for route in routes})
         klein.handle_errors(Exception)(self._send_error)
@@ -223,3 +226,18 @@ class UrlMap:
         """Whether pages of other origins may read this error of `find`."""
         methods = (error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else ()
         return all(self.find(method.encode("ascii"), path)[0].shared for method in methods)
+
+
+class _Other(BaseConverter):
+    """The last part of a path, unless it is one of these words: /api/replays/recent is no replay."""
+
+    def __init__(self, map: Map, *words: str) -> None:
+        super().__init__(map)
+        self.regex = rf"(?!(?:{'|'.join(words)})\Z)[^/]+"
+
+
+def _with_converters(path: str, paths: list[str]) -> str:
+    """Return a path of a route in the form of klein, given the paths of all routes."""
+    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))
+    words = {each.rpartition("/")[2]: None for each in paths if "{" not in each and re.fullmatch(pattern, each)}
+    return re.sub(r"\{(\w+)\}", rf"<other({', '.join(words)}):\1>" if words else r"<\1>", path)

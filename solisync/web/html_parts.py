@@ -8,7 +8,7 @@ from ..klondike.deal import deal
 from ..klondike.drawing import card_name
 from ..klondike.rules import COLUMNS, FACE_DOWN, card_text
 from ..rules.replay_lists import Recent
-from ..rules.texts import in_words, recorded_on, score, suit_of, time_taken
+from ..rules.texts import in_words, machine_time, recorded_on, score, suit_of, time_taken
 
 _TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
 _MARKS = {"verified": "✓ Verified", "pending": "Checking …", "refuted": "✗ Refuted"}
@@ -57,7 +57,9 @@ def replay_table(replays: Sequence[Recent]) -> str:
 
 def _cells(replay: Recent) -> Iterator[str]:
     mark = f'<span class="mark {replay.verdict}">{_MARKS.get(replay.verdict, "Not confirmed")}</span>'
-    played = f'<time datetime="{escape(replay.recorded_at)}">{escape(recorded_on(replay.recorded_at))}</time>'
+    played = (
+        f'<time datetime="{escape(machine_time(replay.recorded_at))}">{escape(recorded_on(replay.recorded_at))}</time>'
+    )
     yield f'<th role="rowheader"><a href="/replays/{replay.id}">{score(replay.final_score)} points</a></th>'
     yield f'<td role="cell" class="number">{time_taken(replay.time_seconds)}</td>'
     for cell in (mark, escape(in_words(replay.draw_mode)), escape(in_words(replay.mode)), played):

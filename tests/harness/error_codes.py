@@ -45,8 +45,13 @@ def openapi():
 def find_route(routes, method, path):
     """Return the route of a method and path, or None; a variable of a path is any text without "/" and "%"."""
     verb, path = "GET" if method == "HEAD" else method, path.partition("?")[0]
-    found = [route for route in routes if route.method == verb and pattern_of(route.path).fullmatch(path)]
-    return min(found, key=lambda route: len(route.variables), default=None)
+    plain = any(route.path == path for route in routes)  # such a path is none of a route with variables
+    found = [
+        route
+        for route in routes
+        if route.method == verb and (route.path == path if plain else pattern_of(route.path).fullmatch(path))
+    ]
+    return found[0] if found else None
 
 
 @functools.cache

@@ -81,6 +81,19 @@ async def test_error_names_the_path_of_a_wrong_type(server):
     assert answer.json == {"error": "request body: Object missing required field `password`"}
 
 
+@pytest.mark.parametrize(
+    "body", [b"[1,", b'{"username": 1} x', b'{"username": 1, "more": tru}', b"12a", b"[1]]", b"nulll"]
+)
+def test_body_that_is_no_json_is_not_blamed_on_a_field(body):
+    """A wrong type before the fault doesn't hide it. JSON with a wrong field keeps its own code."""
+    with pytest.raises(BadRequest) as refused:
+        read_json(body, AuthRequest)
+    assert refused.value.code == "bad_json"
+    with pytest.raises(BadRequest) as refused:
+        read_json(b'{"username": 1, "more": "\\ud800 \\\\ud800"}', AuthRequest)
+    assert refused.value.code == "bad_field"
+
+
 async def test_unknown_fields_are_ignored_and_64_levels_accepted(server):
     """A newer client may send more fields. Of doubled keys the last counts."""
     assert (await server.ask("POST", "/api/auth/register", body=nested(64))).status == 200

@@ -90,3 +90,12 @@ def test_list_of_routes_names_each_declared_route():
         if not route.name.endswith("_alias"):
             limit = route.limit.name if route.limit else "-"
             assert (route.method, route.path, limit, "token" if route.protected else "-") in listed
+
+
+async def test_path_of_a_list_is_no_path_of_a_replay(server):
+    """The recent list can only be read: `recent` is no id, although the paths of replays have one there."""
+    for method, status in (("GET", 200), ("DELETE", 405), ("POST", 405)):
+        answer = await server.ask(method, "/api/replays/recent")
+        assert answer.status == status
+        assert answer.headers.get("allow") == (None if status == 200 else "GET, HEAD")
+    assert "DELETE" in (await server.ask("POST", "/api/replays/x")).headers["allow"]

@@ -449,6 +449,16 @@ async def test_page_has_its_facts_without_a_script(server):
     assert 'href="/daily/2026-04-27"' in day
 
 
+async def test_time_of_a_game_is_one_that_html_allows(server):
+    """The list and the page of the game have three digits of a second at most. The replay keeps its spelling."""
+    client = await server.player("Ann")
+    replay_id = await upload(server, client, recorded_at="2026-11-20t10:11:12.123456789+01:00")
+    for path in ("/players/Ann", f"/replays/{replay_id}"):
+        html = (await server.ask("GET", path)).content.decode()
+        assert re.findall(r'<time datetime="([^"]+)"', html) == ["2026-11-20T10:11:12.123+01:00"]
+    assert "123456789" in (await server.ask("GET", f"/api/replays/{replay_id}")).content.decode()
+
+
 async def test_page_of_a_day_has_its_winners(server):
     """The page has the number of players on the day's board and the best score. Today has no following day."""
     for name, score in (("Ann", 600), ("Bob", 715)):

@@ -9,7 +9,7 @@ import { statsOf, withGames } from "./progress.js";
 import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
 import { accountOf, become, leaveGuest, newGuest, Tokens } from "./tokens.js";
-import { open, post, repeated, request, SolisyncError } from "./transport.js";
+import { open, repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
 export { localStorageStore, memoryStore } from "./stores.js";

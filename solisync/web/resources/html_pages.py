@@ -33,6 +33,7 @@ from ...rules.shapes import is_id
 from ...rules.texts import (
     in_words,
     long_date,
+    machine_time,
     moves_text,
     points,
     recorded_on,
@@ -269,7 +270,7 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
         "moves": moves_text(verdict),
         "draw": in_words(replay.draw_mode),
         "mode": in_words(replay.mode),
-        "recorded_at": replay.recorded_at,
+        "recorded_at": machine_time(replay.recorded_at),
         "played": recorded_on(replay.recorded_at),
         "deal": replay.deal or "unknown",
         "play": f"/play?deal={replay.deal}&draw={'three' if replay.draw_mode == 'DrawThree' else 'one'}",

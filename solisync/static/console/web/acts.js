@@ -13,7 +13,7 @@ const labelled = (name, label, field) => h("span", { class: "row" }, h("label", 
 /** @param {string} name @param {[string, string][]} choices */
 const choice = (name, choices) => h("select", { id: `acts-${name}`, name }, ...choices.map(([value, text]) => h("option", { value, selected: asked.get(name) === value }, text)));
 /** @param {string} name @param {string} type */
-const field = (name, type) => h("input", { id: `acts-${name}`, name, type, value: asked.get(name) ?? "", maxlength: TEXT_MAX, autocomplete: "off", spellcheck: "false" });
+const field = (name, type) => h("input", { id: `acts-${name}`, name, type, value: asked.get(name) ?? "", maxlength: type === "text" && TEXT_MAX, autocomplete: "off", spellcheck: "false" });
 
 const reasons = /** @type {[string, string][]} */ (Object.entries(REASONS));
 const filters = h(

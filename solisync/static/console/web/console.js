@@ -41,7 +41,7 @@ export const listing = ({ held, listed }) => chip(held ? "held" : listed ? "list
 export const when = (time) => (time ? ago(time) : "–");
 
 /** A time in full, in the time zone of the browser. @param {string} time */
-export const at = (time) => h("time", { datetime: time }, new Date(time).toLocaleString("sv", { dateStyle: "short", timeStyle: "short" }));
+export const at = (time) => h("time", { datetime: new Date(time).toISOString() }, new Date(time).toLocaleString("sv", { dateStyle: "short", timeStyle: "short" }));
 
 /** A link to a page for players, or its path if the address of these pages isn't set. @param {string | null} page */
 export const publicPage = (page) => page && (page.startsWith("/") ? h("code", {}, page) : h("a", { href: page }, "Open"));

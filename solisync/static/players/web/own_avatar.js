@@ -15,7 +15,7 @@ export async function showAvatar(changed) {
   byId("avatar-remove").hidden = !path;
   byId("seen-by").textContent = document.body.dataset.avatars ? "Anyone can see it." : "Signed-in players can see it.";
   if (changed) dispatchEvent(new Event("session"));
-  byId("avatar").replaceChildren(path ? await avatar(path, "Your avatar") : initial(name));
+  byId("avatar").replaceChildren(path ? await avatar(path, name, "Your avatar") : initial(name));
 }
 
 function crop() {
@@ -30,7 +30,7 @@ function crop() {
 
 /** Make the controls work. */
 export function bindAvatar() {
-  const range = { type: "range", min: 0, max: 1, step: 0.01, input: crop };
+  const range = { type: "range", required: false, min: 0, max: 1, step: 0.01, input: crop };
   const cancel = () => {
     form.hidden = true;
     byId("file").value = "";

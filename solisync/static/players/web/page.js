@@ -61,7 +61,7 @@ export function ago(time) {
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   const told = unit === "second" ? "just now" : fromNow(Math.round(seconds / size), unit);
   const title = moment.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" });
-  return h("time", { datetime: time, title }, told);
+  return h("time", { datetime: moment.toISOString(), title }, told);
 }
 
 /** The time of a game as its player recorded it: a date with or without a time of day. @param {string} recorded */
@@ -178,21 +178,23 @@ export function table(caption, heads, rows, links = false) {
   return h("table", { class: links && "rows" }, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
-/** An avatar as an element. The request needs the player's token unless avatars are public. @param {string} path @param {string} alt */
-export async function avatar(path, alt) {
+/** An avatar as an element, or the initial if no browser can show it. The request needs the player's token unless avatars are public. @param {string} path @param {string} name @param {string} alt */
+export async function avatar(path, name, alt) {
   let src = path;
   if (!document.body.dataset.avatars) {
     const { ask } = await api();
     src = URL.createObjectURL(await (await ask("GET", path)).blob()); // an img can't send the token that the route requires
   }
-  return h("img", { loading: "lazy", width: "64", height: "64", src, alt, class: "avatar" }); // lazy works only in front of src
+  const error = () => picture.replaceWith(initial(name));
+  const picture = h("img", { loading: "lazy", width: "64", height: "64", src, alt, class: "avatar", error }); // lazy works only in front of src
+  return picture;
 }
 
 /** A player's initial, and then the avatar if there is one that the visitor may see. @param {string} name @param {Promise<string | null>} path */
 export function face(name, path) {
   const place = h("span", { class: "face" }, initial(name));
   path.then(async (path) => {
-    if (path && (username() || document.body.dataset.avatars)) place.replaceChildren(await avatar(path, ""));
+    if (path && (username() || document.body.dataset.avatars)) place.replaceChildren(await avatar(path, name, ""));
   }).catch(() => {});
   return place;
 }

@@ -47,7 +47,7 @@ export function celebrate() {
   const piles = [...board.querySelectorAll("ol.foundation")];
   board.classList.add("falling");
   const flights = piles.flatMap((pile, number) => [...pile.children].reverse().map((card, place) => {
-    const { left, right, top, bottom, width } = pile.getBoundingClientRect();
+    const { left, right, bottom } = pile.getBoundingClientRect();
     const way = Math.random() < 0.7 ? frame.left - right : frame.right - left; // most of them to the left, the longer way
     const frames = bounces(way * (1 + Math.random()), frame.bottom - bottom);
     return card.animate(frames, { delay: FALL.first + FALL.apart * (4 * place + number), duration: FALL.each, fill: "forwards" });
