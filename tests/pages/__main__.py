@@ -8,3 +8,6 @@ missing = [module for module in ("playwright", "axe_playwright_python") if impor
 missing += [program for program in ("chromium",) if shutil.which(program) is None]
 if missing:
     sys.exit(print(f"make test-pages needs what is not installed here: {', '.join(missing)}", file=sys.stderr) or 2)
+for program in ("java", "npm"):
+    if shutil.which(program) is None:
+        print(f"make test-pages: {program} is not installed, so the markup of the pages is not validated")

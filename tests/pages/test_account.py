@@ -271,6 +271,18 @@ def test_button_signs_out_all_other_devices(ann, site):
     assert page.is_hidden("#sign-out-others")
 
 
+def test_picture_that_no_browser_can_show_leaves_the_initial(ann, site):
+    """The service knows only the beginning of a picture."""
+    token = Game(site, login=True).token
+    request = {"method": "PUT", "headers": {"Authorization": f"Bearer {token}", "Content-Type": "image/png"}}
+    image = "new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10, 1, 2, 3])"
+    asked = f"async (more) => (await fetch('/api/me/avatar', {{ ...more, body: {image} }})).status"
+    assert ann.page.evaluate(asked, request) == 200
+    page = ann.open("/account")
+    until(page, "document.querySelector('#me .initial')?.textContent === 'A'")
+    until(page, "document.querySelector('#avatar .initial')?.textContent === 'A'")
+
+
 def test_renamed_player_has_the_new_name_everywhere(ann, site, running):
     """The header, the player's own replay and the form to delete the account use the new name."""
     replay_id = Game(site, login=True).upload(game())
