@@ -57,7 +57,7 @@ test-deploy: venv  ## test the files in deploy/ with the real programs, and upgr
 test-ha: venv  ## test deploy/patroni under load while each part fails (needs patroni, etcd, haproxy, pgbouncer; 5 minutes)
 	@$(BIN)/python -m tests.ha $(OPTIONS)
 
-test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs chromium; SCREENSHOTS=docs/pages renews the pictures)
+test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs chromium, and java and npm to validate the markup; SCREENSHOTS=docs/pages renews the pictures)
 	@$(PYTHON) .ci/environment.py pages
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal

@@ -19,12 +19,13 @@ from solisync.klondike.rules import card_text
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
-from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, stripped, takes_gzip
+from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, as_list, stripped, takes_gzip
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.constants import ROOT
 from tests.harness.html_page import Page, check_policies
 from tests.harness.http_requests import Connection
+from tests.harness.payloads import replay
 from tests.harness.postgres import truncate
 from tests.harness.service import start
 from tests.harness.strategies import texts
@@ -309,6 +310,28 @@ async def test_pages_and_files_are_compressed_on_request(server):
             assert packed.content == plain.content
         assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
         assert (packed.status, packed.headers["content-type"]) == (plain.status, plain.headers["content-type"])
+
+
+async def test_remembered_lists_are_compressed_on_request(server):
+    """Equal bytes are compressed once. Without the header, the list is as before."""
+    ann = await server.player("ann")
+    await ann.opt_in("Ann")
+    for _ in range(20):
+        await ann.upload_replay(replay())
+    token = {"Authorization": f"Bearer {ann.tokens.access_token}"}
+    as_list.cache_clear()
+    for path, headers in {"/api/replays/recent": {}, "/api/leaderboard": token}.items():
+        plain = await ask(server, "GET", path, None, headers)
+        packed = [await ask(server, "GET", path, None, headers | {"Accept-Encoding": "gzip"}) for _ in range(2)]
+        assert "content-encoding" not in plain.headers
+        assert {answer.headers["vary"] for answer in (plain, *packed)} == {"Accept-Encoding"}
+        for answer in packed:
+            if answer.headers.get("content-encoding") == "gzip":
+                assert len(answer.content) < len(plain.content) / 4
+                assert gzip.decompress(answer.content) == plain.content
+            else:
+                assert path == "/api/leaderboard"  # which has one line
+    assert (as_list.cache_info().misses, as_list.cache_info().hits) == (2, 4)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ...rules.documents import read_stored
 from ...rules.leaderboard import NO_BESTS, Entry, OptIn, OwnEntry, bests_of, check_display_name
 from ...rules.shapes import Ok
 from ...storage import boards, leaderboard, restrictions, sync
+from ..documents import as_list
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
@@ -41,9 +42,9 @@ class Leaderboard:
         protected=True,
         answer=list[Entry],
     )
-    async def show(self, *, player: str) -> Reply:
+    async def show(self, *, player: str, gzip: bool) -> Reply:
         """Return the best hundred players who have opted in."""
-        return await self.board.get()
+        return as_list((await self.board.get()).body)[gzip]
 
     @get(
         "/api/leaderboard/opt-in",

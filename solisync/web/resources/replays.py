@@ -30,6 +30,7 @@ from ...rules.replay_lists import (
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
 from ...storage import boards, own_replays, recent_replays, replays
+from ..documents import as_list
 from ..route import Json, delete, get, post, put
 from ..schemas import EXAMPLE, RecordedGame
 from ..shared_cache import CoalescingCache
@@ -78,11 +79,11 @@ class Replays:
         query={"limit": Count, "verdict": Verified, "before": PageText},
         answer=list[Recent] | RecentReplays,
     )
-    async def list_recent(self, *, limit: list[str], verdict: list[str], before: list[str]) -> Reply:
+    async def list_recent(self, *, limit: list[str], verdict: list[str], before: list[str], gzip: bool) -> Reply:
         """Return the newest replays of all players, or the newest verified ones; with `before`, a page of them."""
         count, verified = recent_count(limit), verified_only(verdict)
         if not before:
-            return Reply.of((await self.recent.get(verified))[:count])
+            return as_list(Reply.of((await self.recent.get(verified))[:count]).body)[gzip]
         if before == [""]:
             return Reply.of(recent_page(await self.recent.get(verified), count))
         position = read_position(before, "before")
