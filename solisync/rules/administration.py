@@ -177,7 +177,13 @@ class LinkBody(ActBody, frozen=True, kw_only=True):
 class RestoreBody(ActBody, frozen=True, kw_only=True):
     """The progress to merge into the player's."""
 
-    progress: Annotated[Raw, Meta(description="`progress` of an export", extra_json_schema={"type": "object"})]
+    progress: Annotated[
+        Raw,
+        Meta(
+            description="`progress` of an export",
+            extra_json_schema={"type": "object", "additionalProperties": True},
+        ),
+    ]
 
 
 class UsernameBody(ActBody, frozen=True, kw_only=True):
