@@ -34,7 +34,7 @@ def main() -> None:
         report.other = stage.measure_starts()
         stage.open()
         generator, solisync, fastapi = stage.generator(), stage.solisync(), stage.fastapi()
-        if wrong := disagreements(solisync.port, fastapi.port):
+        if wrong := disagreements(stage.dsn, solisync.port, fastapi.port):
             raise SystemExit("FastAPI answers differently:\n" + "\n".join(wrong))
         populate(stage.dsn, TOWN)
         alone = []

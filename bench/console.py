@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9, help="the number of pairs of turns with and without queries")
     parser.add_argument("--seconds", type=float, default=4.0, help="the length of each turn")
     arguments = parser.parse_args()
-    with Stage(World(players=arguments.players, document_bytes=1_000, replays=1, replay_bytes=1_000)) as stage:
+    with Stage(World(players=arguments.players, replays=1)) as stage:
         stage.open()
         port = free_port()
         server = stage.solisync(SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")

@@ -12,7 +12,7 @@ from .stage import Stage
 from .workloads import WORKLOADS
 from .world import World
 
-VILLAGE = World(players=1_000, document_bytes=500, replays=1_000, replay_bytes=1_000)
+VILLAGE = World(players=1_000, replays=1_000)
 ROUTES = tuple(route for route in WORKLOADS if route not in ("login", "mix"))  # these wait for bcrypt
 SHARE = 0.85  # the promised share of the throughput with few players
 
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=ROUTES, choices=ROUTES, metavar="ROUTE", help="only these routes")
     parser.add_argument("--json", type=Path, default=Path(".dev/bench-growth.json"), help="where the figures go")
     arguments = parser.parse_args()
-    country = World(players=arguments.players, document_bytes=500, replays=arguments.replays, replay_bytes=1_000)
+    country = World(players=arguments.players, replays=arguments.replays)
     report = Report()
     cells: list[list[Cell]] = []
     services = {}

@@ -22,7 +22,7 @@ from .world import World
 
 ROUTES = ("health", "me", "pull", "push", "refresh")
 UNSUITABLE = ("login", "mix")  # bcrypt takes too long under valgrind; the mix is random
-WORLD = World(players=25, document_bytes=3_000, replays=25, replay_bytes=20_000)
+WORLD = World(players=25, replays=25)
 BATCHES = 5  # of each route; their spread shows how well the counts repeat
 WARM_UP = 2 * WORLD.players  # requests of each route, after which the service has cached every access token
 SETTLE = 10  # requests after counting is switched on, so that every connection to the database is in use again

@@ -16,8 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-import psycopg2
-
+from solisync.rules.stock import Stock
 from solisync.web.schemas import EXAMPLE_FILE
 
 from .cells import Cell, load_cell
@@ -27,7 +26,7 @@ from .processes import Server, children, cpu_seconds, memory_mib, used_between
 from .report import say
 from .stage import Stage
 from .streams import StreamClient, open_all
-from .world import Player, World, issued_at, payload
+from .world import Player, World
 
 IDLE_SECONDS = 20.0
 VERDICTS = 50
@@ -36,7 +35,7 @@ TURN_SECONDS = 2.0
 
 
 async def pushes(
-    port: int, players: int, rate: float, seconds: float, heard: dict[int, deque[float]]
+    port: int, stock: Stock, rate: float, seconds: float, heard: dict[int, deque[float]]
 ) -> dict[str, Any]:
     """Push to random players through one process; measure the time from the answer to the stream's event.
 
@@ -45,13 +44,13 @@ async def pushes(
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for _ in range(32):
         free.put_nowait(await connect(port))
-    document = payload(3_000)
     lags: dict[str, list[float]] = {"same": [], "other": []}
     heard.clear()
     running = set()
 
     async def push(number: int, games: int) -> None:
         sender = await free.get()
+        document = json.loads(stock.player(number).progress.encode())
         document["stats"]["games_played"] = games
         body = json.dumps(document).encode()
         head = b"POST /api/sync/push HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n"
@@ -66,11 +65,11 @@ async def pushes(
             await asyncio.sleep(0.001)
         lags["other" if number % 2 else "same"].append(max(0.0, heard[number].popleft() - acknowledged))
 
-    order = random.sample(range(players), min(players, int(rate * seconds)))
+    order = random.sample(stock.numbers, min(stock.players, int(rate * seconds)))
     began = time.perf_counter()
     for count, number in enumerate(order):
         await asyncio.sleep(max(0.0, began + count / rate - time.perf_counter()))
-        running.add(asyncio.create_task(push(number, 1_000 + count)))
+        running.add(asyncio.create_task(push(number, 100_000 + count)))
     await asyncio.gather(*running)
     return {"pushed": len(order), **{where: [len(found), *_quantiles(found)] for where, found in lags.items()}}
 
@@ -85,16 +84,16 @@ def compare_pushes(cells: list[Cell], plan: Plan) -> None:
         say(f"{name}, {one.server} to {other.server}: {pairs.ratio(name)} in {len(pairs)} pairs")
 
 
-async def verdicts(port: int, players: int) -> list[float]:
+async def verdicts(port: int, players: range) -> list[float]:
     """Upload a won game for each player; measure the time from the answer to the verdict on the stream."""
     heard: dict[int, deque[float]] = {}
-    clients = [StreamClient(number, port, heard) for number in range(players)]
+    clients = [StreamClient(number, port, heard) for number in players]
     await open_all(clients)
     uploading = await connect(port)
     body = EXAMPLE_FILE.read_bytes()
     head = b"POST /api/replays HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n"
     times = []
-    for number in range(players):
+    for number in players:
         answer = await uploading.ask(head % (Player(number).access, len(body)) + body)
         assert b" 200 " in answer[:20], answer
         answered = time.perf_counter()
@@ -114,18 +113,13 @@ def _quantiles(times: Sequence[float]) -> tuple[float, float]:
     return 1000 * cuts[49], 1000 * cuts[98]
 
 
-def name_sessions(dsn: str) -> None:
-    """Store a session for the access token of each player, which streams require."""
-    expiry = int(issued_at().timestamp()) + 86_400
-    with psycopg2.connect(dsn) as database, database.cursor() as cursor:
-        cursor.execute("UPDATE refresh_tokens SET session_id = jti, access_expiry = %s", (expiry,))
-
-
 async def measure(here: Server, there: Server, without: Server, stage: Stage, arguments: argparse.Namespace) -> None:
     """Open streams on both processes, and measure everything but the reload."""
     generator = stage.generator()
     heard: dict[int, deque[float]] = {}
-    clients = [StreamClient(number, (there if number % 2 else here).port, heard) for number in range(arguments.streams)]
+    clients = [
+        StreamClient(number, (there if number % 2 else here).port, heard) for number in stage.world.stock.numbers
+    ]
     before = [memory_mib(server.pid) for server in (here, there)]
     opening = arguments.streams / arguments.opening  # seconds
     with generator.opened(route="health", port=here.port, connections=1, pause=0.01) as turn:
@@ -141,7 +135,7 @@ async def measure(here: Server, there: Server, without: Server, stage: Stage, ar
     await asyncio.sleep(IDLE_SECONDS)
     idle = used_between(used, cpu_seconds([here.pid, there.pid])) / IDLE_SECONDS
     say(f"idle: {100 * idle:.1f} % of a core")
-    found = await pushes(here.port, arguments.streams, arguments.rate, arguments.seconds, heard)
+    found = await pushes(here.port, stage.world.stock, arguments.rate, arguments.seconds, heard)
     for where in ("same", "other"):
         count, *quantiles = found[where]
         say(f"{where} process: {count:,} events, p50 and p99 after the answer: {_shown(quantiles)} ms")
@@ -155,9 +149,9 @@ async def measure(here: Server, there: Server, without: Server, stage: Stage, ar
         client.leave()
 
 
-async def reload(server: Server, arguments: argparse.Namespace) -> None:
+async def reload(server: Server, stage: Stage, arguments: argparse.Namespace) -> None:
     """Replace both workers of a service with all streams open, and measure the time until all streams are back."""
-    clients = [StreamClient(number, server.port, {}) for number in range(arguments.streams)]
+    clients = [StreamClient(number, server.port, {}) for number in stage.world.stock.numbers]
     await open_all(clients)
     old = set(children(server.pid))
     began = time.perf_counter()
@@ -195,10 +189,9 @@ def main() -> None:
     arguments = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    world = World(players=arguments.streams, document_bytes=3_000, replays=1, replay_bytes=1_000)
+    world = World(players=arguments.streams, replays=1)
     with Stage(world) as stage:
         stage.open()
-        name_sessions(stage.dsn)
         for part in arguments.only:
             PARTS[part](stage, arguments)
 
@@ -213,14 +206,14 @@ def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
 
 def _checking(stage: Stage, arguments: argparse.Namespace) -> None:
     checking = stage.solisync(SOLISYNC_CHECKERS=1)
-    found = asyncio.run(verdicts(checking.port, VERDICTS))
+    found = asyncio.run(verdicts(checking.port, stage.world.stock.numbers[:VERDICTS]))
     checking.stop()
     say(f"upload answered to verdict read, p50 and p99: {_shown(_quantiles(found))} ms")
 
 
 def _reloading(stage: Stage, arguments: argparse.Namespace) -> None:
     server = stage.solisync(SOLISYNC_WORKERS=2, SOLISYNC_STREAMS=arguments.streams)
-    asyncio.run(reload(server, arguments))
+    asyncio.run(reload(server, stage, arguments))
     server.stop()
 
 

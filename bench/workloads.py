@@ -10,16 +10,21 @@ many players came through a proxy.
 import json
 import os
 import random
+import re
 from collections import deque
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from itertools import count
 
-from .world import PASSWORD, Player, World, identity, payload, replay, username
+from solisync.rules.stock import replay, won_game
+
+from .world import PASSWORD, Player, World
 
 PLAYERS = 10_000  # the most players who send requests, chosen at random
 EVENTS = 50  # in an analytics request
 HITS = 4  # requests from one address: below every rate limit
+
+_GAMES_PLAYED = re.compile(rb'"games_played":\d+')
 
 Exchange = Generator[bytes, bytes, None]
 
@@ -29,13 +34,12 @@ class Crowd:
 
     def __init__(self, world: World) -> None:
         chance = random.Random(7)
-        numbers = chance.sample(range(world.players), min(PLAYERS, world.players))
+        numbers = chance.sample(world.stock.numbers, min(PLAYERS, world.players))
         self.players = deque(Player(number) for number in numbers)
-        self.replays = deque(identity("replay", chance.randrange(world.replays)).encode() for _ in range(PLAYERS))
+        self.replays = deque(world.replay_id(chance.randrange(world.replays)).encode() for _ in range(PLAYERS))
         self._requests = count()
-        document = json.dumps(payload(world.document_bytes), separators=(",", ":"))
-        self.progress = document.replace('"games_played":40', '"games_played":%d', 1).encode()
-        self.replay = replay(world.replay_bytes).encode()
+        self.progress = {number: world.stock.player(number).progress.encode() for number in numbers}
+        self.replay = replay("upload", world.stock.now, won_game(0))
 
     def next(self) -> Player:
         """Return the next player."""
@@ -76,8 +80,10 @@ def pull(crowd: Crowd) -> Exchange:
 
 
 def push(crowd: Crowd) -> Exchange:
-    body = crowd.progress % random.randrange(40, 4000)
-    yield _request(b"POST /api/sync/push", _bearer(crowd.next()), body=body)
+    player = crowd.next()
+    played = b'"games_played":%d' % random.randrange(100_000, 104_000)  # more than any player of the stock
+    body = _GAMES_PLAYED.sub(played, crowd.progress[player.number], count=1)
+    yield _request(b"POST /api/sync/push", _bearer(player), body=body)
 
 
 def refresh(crowd: Crowd) -> Exchange:
@@ -132,12 +138,12 @@ def analytics(crowd: Crowd) -> Exchange:
         f'"client_time":"{now}"}}'
         for at in range(0, len(ids), 32)
     )
-    body = f'{{"session_id":"bench","user_id":"{username(crowd.next().number)}","events":[{events}]}}'.encode()
+    body = f'{{"session_id":"bench","user_id":"{crowd.next().username}","events":[{events}]}}'.encode()
     yield _request(b"POST /api/analytics", _from(crowd), body=body)
 
 
 def login(crowd: Crowd) -> Exchange:
-    body = json.dumps({"username": username(crowd.next().number), "password": PASSWORD}).encode()
+    body = json.dumps({"username": crowd.next().username, "password": PASSWORD}).encode()
     yield _request(b"POST /api/auth/login", _from(crowd), body=body)
 
 

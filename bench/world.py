@@ -1,55 +1,57 @@
-"""The data of a benchmark: players, saved progress and replays, loaded by COPY.
+"""The data of a benchmark: the players of the stock, with sessions and checked replays.
 
-The id of a player, replay or refresh token is a hash of its number, so that the load generator can make a player's
+The ids of players, replays and refresh tokens depend only on numbers, so that the load generator can make a player's
 tokens without querying the database.
 """
 
-import hashlib
-import io
-import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
+from functools import cached_property, partial
 
 import bcrypt
 import psycopg2
 
 from solisync.access.tokens import Tokens, access_expiry, refresh_expiry
-from solisync.rules.counting import counts_of
-from solisync.rules.documents import read_stored
+from solisync.klondike import ENGINE_VERSION, Status, Verdict, check_literally
+from solisync.postgres.copying import Copying
 from solisync.rules.sessions import RefreshRecord
+from solisync.rules.stock import PREFIX, Stock, identity, player_id, replay_id
+from solisync.storage import stock as storage
 
 SECRET = "a secret for benchmarks, known to everybody"
 PASSWORD = "correct horse battery"
-NIL = str(UUID(int=0))
-BATCH = 10_000  # rows in a COPY
-# The tables that TRUNCATE names; CASCADE reaches the others.
-TABLES = "users, known_states, rate_limits, analytics_events, analytics_names"
+VERDICTS = "verdicts (replay_id, status, reason, ruleset, undos, score, moves, checked_at, engine)"
+EMPTY = """
+DO $$
+BEGIN
+    PERFORM set_config('session_replication_role', 'replica', true);  -- no triggers: they keep the record of acts
+    EXECUTE (
+        SELECT 'TRUNCATE ' || string_agg(format('%I', tablename), ', ') FROM pg_tables
+        WHERE schemaname = 'public' AND tablename NOT IN ('schema_migrations', 'retention_clock')
+    );
+END $$
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """The number of rows that the database has at the beginning."""
+    """The numbers of players and replays that the database has at the beginning."""
 
     players: int
-    document_bytes: int
     replays: int
-    replay_bytes: int
+
+    @cached_property
+    def stock(self) -> Stock:
+        return Stock(players=self.players, replays=self.replays, now=issued_at() - timedelta(days=1))
+
+    def replay_id(self, place: int) -> str:
+        """The id of one of the replays; places count from 0."""
+        turn, player = divmod(place, self.players)
+        return replay_id(1 + player, turn)
 
 
-TOWN = World(players=1_000, document_bytes=3_000, replays=200, replay_bytes=20_000)
-
-
-def identity(kind: str, number: int) -> str:
-    """The id of the player, refresh token or replay with this number."""
-    return str(UUID(hashlib.md5(f"{kind} {number}".encode(), usedforsecurity=False).hexdigest()))
-
-
-def username(number: int) -> str:
-    """The username of the player with this number."""
-    return f"player_{number}"
+TOWN = World(players=1_000, replays=1_000)
 
 
 def issued_at() -> datetime:
@@ -58,140 +60,69 @@ def issued_at() -> datetime:
 
 
 class Player:
-    """The tokens of a player: `refresh` is replaced with each refresh."""
+    """The tokens of a player, whose numbers begin with 1: `refresh` is replaced with each refresh."""
 
     _tokens = Tokens(SECRET.encode())
 
     def __init__(self, number: int) -> None:
         now = issued_at()
         self.number = number
-        record = RefreshRecord(identity("token", number), refresh_expiry(now), access_expiry(now), None)
-        pair = self._tokens.pair(identity("user", number), record)
+        self.username = f"{PREFIX}{number}"
+        record = RefreshRecord(_token(number), refresh_expiry(now), access_expiry(now), None)
+        pair = self._tokens.pair(player_id(number), record)
         self.access, self.refresh = pair.access_token.encode(), pair.refresh_token
 
 
-def payload(size: int, *, user_id: str = NIL) -> dict[str, Any]:
-    """A payload of about `size` bytes for a push, filled with achievements and days of the daily challenge."""
-    stats: dict[str, Any] = dict.fromkeys(
-        ("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins"), 40
-    )
-    stats |= dict.fromkeys(("win_streak_current", "win_streak_best", "best_single_score", "lifetime_score"), 4000)
-    stats |= {"avg_time_seconds": 310, "fastest_win_seconds": 95, "last_modified": "2026-11-20T11:59:00Z"}
-    history: list[str] = []
-    progress = {
-        "total_xp": 5600,
-        "level": 10,
-        "daily_challenge_last_completed": "2026-01-01",
-        "daily_challenge_streak": 4,
-        "daily_challenge_history": history,
-        "weekly_goal_week_iso": "2026-W47",
-        "weekly_goal_progress": {"win_5": 2},
-        "unlocked_card_backs": [0, 3],
-        "unlocked_backgrounds": [0],
-        "last_modified": "2026-11-20T11:59:00Z",
-    }
-    achievements: list[dict[str, Any]] = []
-    document = {
-        "user_id": user_id,
-        "stats": stats,
-        "achievements": achievements,
-        "progress": progress,
-        "last_modified": "2026-11-20T11:59:00Z",
-    }
-    achievement = {"unlocked": True, "unlock_date": "2026-01-02T10:00:00Z", "reward_granted": True}
-    while (missing := size - len(_compact(document))) > 0:
-        if missing > 500 or len(history) > 100:
-            achievements.append({"id": f"achievement_{len(achievements):03}"} | achievement)
-        else:
-            history.append(str(datetime(2026, 1, 1).date() - timedelta(days=len(history))))
-    return document
-
-
-def replay(size: int) -> str:
-    """A replay of about `size` bytes."""
-    header = '{"mode":"Classic","draw_mode":"DrawOne","final_score":1240,"time_seconds":95,"recorded_at":"2026-11-20"'
-    move = '{"from":"tableau_3","to":"foundation_1"}'
-    return f'{header},"moves":[{",".join([move] * max(1, (size - len(header)) // (len(move) + 1)))}]}}'
-
-
 def populate(dsn: str, world: World) -> None:
-    """Delete all rows of the database, and load this world as the service would have stored it.
-
-    All replays are verified, and triggers put them on boards.
-    """
+    """Delete all rows of the database, and store this world as a service would have."""
     connection = psycopg2.connect(dsn)
-    with connection, connection.cursor() as cursor:
-        cursor.execute(f"TRUNCATE {TABLES} CASCADE")
-        for columns, rows in _tables(world):
-            for batch in _batches(rows):
-                cursor.copy_expert(f"COPY {columns} FROM STDIN", batch)
-        cursor.execute("TRUNCATE replay_checks")  # triggers queued the replays, which had no verdicts yet
     connection.autocommit = True
     with connection.cursor() as cursor:
+        cursor.execute(EMPTY)
+        verdicts = Copying().run(dsn, lambda copying: _store(copying, world.stock))
+        cursor.execute("TRUNCATE replay_checks")  # triggers queued the replays, which had no verdicts yet
+        done, batch = 0, 500
+        while rows := verdicts[done : done + batch]:
+            Copying().run(dsn, partial(Copying.copy, columns=VERDICTS, rows=rows))
+            cursor.execute("ANALYZE")  # or the triggers that place replays would plan for empty boards
+            done, batch = done + batch, 2 * batch
         cursor.execute("VACUUM (ANALYZE)")
         cursor.execute("CHECKPOINT")
     connection.close()
 
 
-def _tables(world: World) -> Iterator[tuple[str, Iterator[str]]]:
-    now = datetime.now(UTC)
-    users = [identity("user", number) for number in range(world.players)]
+def _store(copying: Copying, stock: Stock) -> list[Sequence[object]]:
+    """Store the stock with sessions; returns the verdicts on its replays."""
     password_hash = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(12)).decode()
-    document = _compact(payload(world.document_bytes))
-    counts = counts_of(read_stored(document.encode()).payload).encode()
-    body = replay(world.replay_bytes)
     expiry, ends = access_expiry(issued_at()), refresh_expiry(issued_at())
-    yield (
-        "users (id, username, password_hash, created_at, access_expiries)",
-        (f"{user}\t{username(number)}\t{password_hash}\t{now}\t{{{expiry}}}\n" for number, user in enumerate(users)),
-    )
-    yield (
-        "refresh_tokens (jti, session_id, user_id, expires_at, begun_at, used_at, user_agent, access_expiry)",
-        (
-            f"{identity('token', number)}\t{identity('session', number)}\t{user}\t{ends}"
-            f"\t{now}\t{now}\ta game\t{expiry}\n"
-            for number, user in enumerate(users)
-        ),
-    )
-    yield (
-        "sync_states (user_id, payload, counted, revision)",
-        (f"{user}\t{document}\t{counts}\t1\n" for user in users),
-    )
-    yield (
-        "known_states (session_id, user_id, pushed, answers)",
-        (f'{identity("session", number)}\t{user}\t{counts}\t{{"{counts}"}}\n' for number, user in enumerate(users)),
-    )
-    yield (
-        "leaderboard (user_id, display_name, best_score, best_time_secs, recorded_at, visible)",
-        (f"{user}\tPlayer {number}\t{4000 + number % 9000}\t90\t{now}\tt\n" for number, user in enumerate(users)),
-    )
-    yield (
-        "replays (id, user_id, received_at, body, size, mode, draw_mode, final_score, time_seconds, recorded_at)",
-        (
-            f"{identity('replay', number)}\t{users[number % len(users)]}\t{now - timedelta(seconds=number)}"
-            f"\t{body}\t{len(body)}\tClassic\tDrawOne\t1240\t95\t2026-11-20\n"
-            for number in range(world.replays)
-        ),
-    )
-    yield (
-        "verdicts (replay_id, status, ruleset, undos, score, moves, checked_at, engine)",
-        (
-            f"{identity('replay', number)}\tverified\toriginal\t0\t1240\t120\t{now}\t1\n"
-            for number in range(world.replays)
-        ),
-    )
+    known: dict[int | None, Verdict] = {}
+    verdicts: list[Sequence[object]] = []
+    for players, replays in storage.store(copying, stock, password_hash, expiry):
+        copying.copy(
+            "refresh_tokens (jti, session_id, user_id, expires_at, begun_at, used_at, user_agent, access_expiry)",
+            (
+                (_token(each.number), _session(each.number), each.id, ends, stock.now, stock.now, "a game", expiry)
+                for each in players
+            ),
+        )
+        copying.copy(
+            "known_states (session_id, user_id, pushed, answers)",
+            ((_session(each.number), each.id, each.counted, f'{{"{each.counted}"}}') for each in players),
+        )
+        for each in replays:
+            seed = each.received.header.seed
+            if seed not in known:
+                known[seed] = check_literally(each.received.raw)
+            found = known[seed]
+            if found.status is not Status.PENDING:  # a check would need a search
+                facts = (found.ruleset, found.undos, found.score, found.moves)
+                verdicts.append((each.id, found.status, found.reason, *facts, stock.now, ENGINE_VERSION))
+    return verdicts
 
 
-def _batches(rows: Iterator[str]) -> Iterator[io.StringIO]:
-    # Batches, because psycopg2 would read a single file in small pieces.
-    batch: list[str] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == BATCH:
-            yield io.StringIO("".join(batch))
-            batch = []
-    yield io.StringIO("".join(batch))
+def _token(number: int) -> str:
+    return identity(f"token {number}")
 
 
-def _compact(document: dict[str, Any]) -> str:
-    return json.dumps(document, separators=(",", ":"))
+def _session(number: int) -> str:
+    return identity(f"session {number}")

@@ -50,7 +50,7 @@ KNOWN_TO = {
     "klein": {"web.app"},
     "werkzeug": {"web.app", "web.error_replies"},
     "txpostgres": {"postgres.connection"},
-    "psycopg2": {"postgres.opening", "postgres.connection", "postgres.dsn"},
+    "psycopg2": {"postgres.opening", "postgres.connection", "postgres.copying", "postgres.dsn"},
     "jwt": {"access.tokens"},
     "bcrypt": {"access.passwords"},
     "treq": {"client.transport"},

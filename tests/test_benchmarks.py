@@ -9,6 +9,15 @@ from bench.cells import Cell
 from bench.cores import Layout, layout
 from bench.pairs import Pairs, Plan, compare
 from bench.report import Report
+from bench.world import World, populate
+from solisync.rules.stock import OPTED_IN
+from tests.harness.postgres import run_sql
+
+LOADED = """
+    SELECT (SELECT count(*) FROM board_evidence JOIN leaderboard USING (user_id) WHERE board = 'classic' AND ranked),
+        (SELECT count(*) FROM public_replays), (SELECT count(*) FROM public_replays WHERE verified),
+        (SELECT count(*) FROM replay_checks)
+"""
 
 
 def cell(name, rates):
@@ -62,3 +71,12 @@ def test_row_has_the_medians_of_all_turns():
 def test_service_has_its_own_core(cores, divided):
     """If there are two cores, it shares its core with neither PostgreSQL nor the generator."""
     assert layout(cores) == divided
+
+
+def test_world_has_checked_replays_on_boards(migrated_database):
+    """Loading it again leaves nothing of the one before."""
+    for players in (60, 40):
+        populate(migrated_database, World(players=players, replays=players))
+    ((ranked, listed, verified, waiting),) = run_sql(migrated_database, LOADED)
+    assert 40 * 0.9 * OPTED_IN * 0.5 < ranked <= 40 * 0.9
+    assert (listed, verified, waiting) == (40, 36, 0)

@@ -1,140 +1,104 @@
 """`solisync seed`: fill a database with made-up players, to try the service, to size a machine or to test clients."""
 
-import math
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
-from random import Random
+from typing import NamedTuple
 from uuid import uuid4
 
 from ..access.passwords import Passwords
-from ..errors import DatabaseError, FatalError, Interrupted
+from ..errors import FatalError
 from ..klondike import DRAW_MODES
-from ..postgres.database import Database
-from ..rules import sample_data as rules
+from ..postgres.copying import Copying, copy
+from ..postgres.opening import open_connection
+from ..postgres.transaction import Statements
 from ..rules.accounts import check_new_password
 from ..rules.challenge import daily_challenge
-from ..rules.replays import read_replay
-from ..rules.sample_games import WonGame, sample_game, won_game
+from ..rules.stock import DAYS, Stock, WonGame, made_replay, win_of
 from ..storage import daily_numbers
-from ..storage import sample_data as seed
-from ..storage.sample_data import NewPlayer, NewReplay
+from ..storage import stock as storage
+from .running import check_schema, reached
 from .task import Task, only_line
 
-BATCH = 200  # players or replays per transaction
 OWN_PLAYERS_MAX = 1  # the account of a person who tries the service
+
+
+class _Made(NamedTuple):
+    """What a run has stored; `won_today` is whether one of the replays is a win of the deal of the day."""
+
+    stock: Stock
+    replays: int
+    won_today: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Seed:
-    """One run: its numbers of players and replays, the share of players who win, and the games that these have won."""
+    """One run: the wanted numbers of players and replays, and the share of winners."""
 
-    task: Task
-    database: Database
-    now: datetime
-    count: int
+    players: int
     replays: int
-    share: float
-    won: dict[str, list[WonGame]] = field(default_factory=dict)  # by the id of the player
+    verified: float
+    force: bool
+    now: datetime
+    report: Callable[[str], None]
 
-    async def players(self, first: int, password_hash: str) -> list[NewPlayer]:
-        """Add players with progress and leaderboard entries; their numbers begin at `first`, or after those present."""
-        made: list[NewPlayer] = []
-        while len(made) < self.count:
-            numbers = range(first, first + min(BATCH, self.count - len(made)))
-            players = [self._player(number) for number in numbers]
-            try:
-                await self.database.transact(partial(seed.store_players, players=players, password_hash=password_hash))
-            except Interrupted:
-                raise
-            except DatabaseError:
-                last = (await self.database.run(seed.present)).last_made
-                if last < first:
-                    raise
-                first = last + 1  # another run made players with these names
-                continue
-            made += players
-            first = numbers.stop
-            self.task.progress.report(f"{len(made):,} of {self.count:,} players")
-        return made
-
-    def _player(self, number: int) -> NewPlayer:
-        rounds = math.ceil(self.replays / self.count)
-        begin = rules.winners_before(number, self.share) * rounds
-        wins = rules.winners_before(number + 1, self.share) * rounds - begin
-        games = [sample_game(begin + game) for game in range(wins)]
-        best = max(games, key=lambda game: game.score, default=None)
-        player = NewPlayer(str(uuid4()), number, rules.player(number, self.now, best))
-        self.won[player.id] = games
-        return player
-
-    async def store_replays(self, players: list[NewPlayer]) -> int:
-        """Add the replays of the players, and a win of the deal of the day if the search finds one; return how many."""
-        made = self._replays(players)
-        stored = 0
-        while batch := [*islice(made, BATCH)]:
-            await self.database.transact(partial(seed.store_replays, replays=batch))
-            stored += len(batch)
-            self.task.progress.report(f"{stored:,} of {self.replays:,} replays")
-        return stored
-
-    def _replays(self, players: list[NewPlayer]) -> Iterator[NewReplay]:
-        number = players[0].number
-        for place in range(self.replays):
-            turn, index = divmod(place, self.count)
-            player = players[index]
-            games = self.won[player.id]
-            yield self._replay(number + place, player, games[turn] if games else None)
-        if self.replays and (win := self._win_of_the_day()) is not None:
-            winner = next((player for player in players if player.made.display_name is not None), players[0])
-            yield _uploaded(number + self.replays, winner, self.now, win)
-
-    def _replay(self, number: int, player: NewPlayer, game: WonGame | None) -> NewReplay:
-        """Return a replay of a player from a random time since the registration, most likely a recent one."""
-        age = (self.now - player.made.created_at) * Random(number).random() ** 2  # noqa: S311
-        return _uploaded(number, player, self.now - age, game)
-
-    def _win_of_the_day(self) -> WonGame | None:
-        self.task.progress.report("solving the deal of the day", now=True)
-        deal = daily_challenge(self.now.date()).seed
-        win = next(filter(None, (won_game(deal, draw_mode) for draw_mode in DRAW_MODES)), None)
-        if win is None:
-            self.task.progress.remark("found no win of the deal of the day, so its board gets none")
-        return win
-
-
-async def fill(task: Task) -> None:
-    """Add players with progress and leaderboard entries, then their replays."""
-    password = _password(task)
-    async with task.database() as database:
-        present = await database.run(seed.present)
-        if present.players > OWN_PLAYERS_MAX and not task.chosen.force:
+    def store(self, copying: Copying, password_hash: str) -> _Made:
+        """Store the players, their replays, and a win of the deal of the day if the search finds one."""
+        present = storage.present(copying)
+        if present.players > OWN_PLAYERS_MAX and not self.force:
             raise FatalError(
                 f"solisync: this database has {present.players:,} players that seed didn't make: use an empty database,"
                 " or --force to add made-up players"
             )
-        hashing = Passwords(reactor=task.reactor, threads=task.reactor.getThreadPool(), at_once=1)
-        password_hash = await hashing.hash(password)  # one hash for all, because bcrypt takes a fifth of a second
-        count, now = task.chosen.players, datetime.now(UTC)
-        replays = count if task.chosen.replays is None else task.chosen.replays
-        run = _Seed(task, database, now, count, replays, task.chosen.verified)
-        players = await run.players(present.last_made + 1, password_hash)
-        stored = await run.store_replays(players)
-        await database.run(seed.store_history, players)
-        await database.run(daily_numbers.count_again, (now - timedelta(days=rules.DAYS + 1)).date())
+        win = self._win_of_the_day() if self.replays else None
+        first = present.last_made + 1
+        stock = Stock(first=first, players=self.players, replays=self.replays, verified=self.verified, now=self.now)
+        winner, players, replays = None, 0, 0
+        for batch in storage.store(copying, stock, password_hash):
+            winner = winner or next((each for each in batch.players if each.display_name is not None), None)
+            players, replays = players + len(batch.players), replays + len(batch.replays)
+            self.report(f"{players:,} of {self.players:,} players, {replays:,} of {self.replays:,} replays")
+        if win is not None:
+            winner = winner or stock.player(first)
+            storage.store_replays(copying, [made_replay(str(uuid4()), winner, self.now, win)])
+        return _Made(stock, replays + (win is not None), win is not None)
+
+    def _win_of_the_day(self) -> WonGame | None:
+        self.report("solving the deal of the day")
+        deal = daily_challenge(self.now.date()).seed
+        return next(filter(None, (win_of(deal, draw_mode) for draw_mode in DRAW_MODES)), None)
+
+
+async def fill(task: Task) -> None:
+    """Add players with progress, leaderboard entries and replays, all of them or none."""
+    password = _password(task)
+    chosen, reactor, now = task.chosen, task.reactor, datetime.now(UTC)
+    replays = chosen.players if chosen.replays is None else chosen.replays
+    report = partial(reactor.callFromThread, partial(task.progress.report, now=True))
+    seed = _Seed(chosen.players, replays, chosen.verified, chosen.force, now, report)
+    async with reached(task.settings, reactor, partial(open_connection, reactor)) as (dsn, connection):
+        with closing(connection):
+            statements = Statements(connection)
+            await check_schema(statements)
+            hashing = Passwords(reactor=reactor, threads=reactor.getThreadPool(), at_once=1)
+            password_hash = await hashing.hash(password)  # one hash for all, because bcrypt takes a fifth of a second
+            made = await copy(reactor, dsn, partial(seed.store, password_hash=password_hash))
+            await daily_numbers.count_again(statements, (now - timedelta(days=DAYS + 1)).date())
     task.progress.clear()
-    first, last = (f"{seed.PREFIX}{player.number}" for player in (players[0], players[-1]))
-    winners = sum(bool(run.won[player.id]) for player in players)
+    if replays and not made.won_today:
+        task.progress.remark("found no win of the deal of the day, so its board gets none")
+    names = [made.stock.player(number).username for number in (made.stock.numbers[0], made.stock.numbers[-1])]
     task.output.say(
-        f"made {count:,} players, {first} to {last}, and {stored:,} replays; {winners:,} players have won games",
-        players=count,
-        replays=stored,
-        winners=winners,
-        first=first,
-        last=last,
+        f"made {chosen.players:,} players, {names[0]} to {names[1]}, and {made.replays:,} replays;"
+        f" {made.stock.winners:,} players have won games",
+        players=chosen.players,
+        replays=made.replays,
+        winners=made.stock.winners,
+        first=names[0],
+        last=names[1],
     )
 
 
@@ -146,8 +110,3 @@ def _password(task: Task) -> bytes:
         return check_new_password(only_line().decode())
     except UnicodeDecodeError:
         raise FatalError("solisync: the password is not UTF-8") from None
-
-
-def _uploaded(number: int, player: NewPlayer, received: datetime, game: WonGame | None) -> NewReplay:
-    body = rules.replay(number, received - timedelta(seconds=2), game)
-    return NewReplay(str(uuid4()), player.id, received, read_replay(body))

@@ -189,10 +189,10 @@ COMMANDS = (
             ),
             argument(
                 "--verified",
-                "share of the players whose replays are won games, from 0 to 1 (default: 0.3)",
+                "share of the players whose replays are won games, from 0 to 1 (default: 0.9)",
                 metavar="SHARE",
                 type=share,
-                default=0.3,
+                default=0.9,
             ),
             argument(
                 "--password-stdin",

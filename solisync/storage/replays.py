@@ -93,17 +93,17 @@ def storing(
     user_id: str, replay_id: str, replay: ReceivedReplay, bests: Bests | None, now: datetime
 ) -> tuple[Call, ...]:
     """Store a replay, and improve the leaderboard entry by `bests` if given. Needs the lock of `room`."""
-    step = (STORE, len(replay.raw), replay.digest, *_values(replay_id, user_id, now, replay))
+    step = (STORE, len(replay.raw), replay.digest, *values(replay_id, user_id, now, replay))
     return (step, *improving(user_id, bests, now))
 
 
 def sent(replays: Iterable[tuple[str, str, datetime, ReceivedReplay]]) -> Iterator[list[object]]:
     """The parameters of SENT for replays, each given with its id, its player and its time of receipt."""
-    rows = (_values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
+    rows = (values(id, user_id, received_at.isoformat(), replay) for id, user_id, received_at, replay in replays)
     return map(list, zip(*rows, strict=True))
 
 
-def _values(
+def values(
     id: str, user_id: str, received_at: object, replay: ReceivedReplay
 ) -> tuple[str, str, object, str, str, str, str, str, str | None, str]:
     """The values of COLUMNS."""

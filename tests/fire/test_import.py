@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from solisync.rules import sample_data
+from solisync.rules import stock
 from tests.fire.measured import measure
 from tests.harness import original_server as there
 from tests.harness.constants import PATIENCE
@@ -30,8 +30,8 @@ def fill(directory, players, replays, avatars):
     ids = [f"{number:08x}-1111-4111-8111-111111111111" for number in range(players)]
     for user_id in ids[:avatars]:
         (images / f"{user_id}.png").write_bytes(IMAGES["png"] + random.Random(user_id).randbytes(AVATAR_BYTES))
-    made = [sample_data.player(number, NOW) for number in range(min(players, 500))]
-    bodies = [sample_data.replay(number, NOW).decode() for number in range(min(replays, 1_000))]
+    made = [stock.player(number, NOW).progress.encode() for number in range(min(players, 500))]
+    bodies = [stock.replay(str(number), NOW).decode() for number in range(min(replays, 1_000))]
     there.write(
         path,
         users=(
@@ -39,8 +39,7 @@ def fill(directory, players, replays, avatars):
             for number, user_id in enumerate(ids)
         ),
         sync_state=(
-            there.progress(json.loads(made[number % 500].document) | {"user_id": user_id})
-            for number, user_id in enumerate(ids)
+            there.progress(json.loads(made[number % 500]) | {"user_id": user_id}) for number, user_id in enumerate(ids)
         ),
         leaderboard=(there.entry(user_id, best_score=number) for number, user_id in enumerate(ids)),
         replays=(
