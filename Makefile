@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-console bench-instructions release-check release-dump lock lint format smoke docs clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-instructions release-check release-dump lock lint format smoke docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -85,9 +85,6 @@ bench-growth: benchable  ## compare the speed of each route with a million playe
 
 bench-live: benchable  ## measure 10,000 streams of live events, and their cost to other clients (OPTIONS='--streams 1000 …')
 	$(BIN)/python -m bench.live $(OPTIONS)
-
-bench-console: benchable  ## measure what fifty simultaneous queries of admins cost players (OPTIONS='--players 100000 …')
-	$(BIN)/python -m bench.console $(OPTIONS)
 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)

@@ -45,7 +45,7 @@ def load_cell(
     @contextmanager
     def opened() -> Iterator[Turn]:
         with generator.opened(route=route, port=server.port, connections=most) as turn:
-            yield lambda seconds: _figures(turn(seconds, {"service": server.serving, "database": database()}))
+            yield lambda seconds: _figures(turn(seconds, {"service": [server.pid], "database": database()}))
 
     return Cell(server=name, route=route, open=opened)
 

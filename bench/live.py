@@ -6,10 +6,8 @@ Clients use addresses in 127.0.0.0/8, because an address may have only a tenth o
 import argparse
 import asyncio
 import json
-import os
 import random
 import resource
-import signal
 import statistics
 import time
 from collections import deque
@@ -17,20 +15,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from solisync.rules.stock import Stock
-from solisync.web.schemas import EXAMPLE_FILE
 
 from .cells import Cell, load_cell
 from .generator import Connection, connect
 from .pairs import Plan, compare
-from .processes import Server, children, cpu_seconds, memory_mib, used_between
+from .processes import Server, cpu_seconds, memory_mib, used_between
 from .report import say
 from .stage import Stage
 from .streams import StreamClient, open_all
 from .world import Player, World
 
 IDLE_SECONDS = 20.0
-VERDICTS = 50
-BACK_SECONDS = 60.0
 TURN_SECONDS = 2.0
 
 
@@ -84,27 +79,6 @@ def compare_pushes(cells: list[Cell], plan: Plan) -> None:
         say(f"{name}, {one.server} to {other.server}: {pairs.ratio(name)} in {len(pairs)} pairs")
 
 
-async def verdicts(port: int, players: range) -> list[float]:
-    """Upload a won game for each player; measure the time from the answer to the verdict on the stream."""
-    heard: dict[int, deque[float]] = {}
-    clients = [StreamClient(number, port, heard) for number in players]
-    await open_all(clients)
-    uploading = await connect(port)
-    body = EXAMPLE_FILE.read_bytes()
-    head = b"POST /api/replays HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n"
-    times = []
-    for number in players:
-        answer = await uploading.ask(head % (Player(number).access, len(body)) + body)
-        assert b" 200 " in answer[:20], answer
-        answered = time.perf_counter()
-        while not heard.get(number):
-            await asyncio.sleep(0.001)
-        times.append(max(0.0, heard[number].popleft() - answered))
-    for client in clients:
-        client.leave()
-    return times
-
-
 def _quantiles(times: Sequence[float]) -> tuple[float, float]:
     """The median and the 99th percentile, in milliseconds."""
     if len(times) < 2:
@@ -114,7 +88,7 @@ def _quantiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 async def measure(here: Server, there: Server, without: Server, stage: Stage, arguments: argparse.Namespace) -> None:
-    """Open streams on both processes, and measure everything but the reload."""
+    """Open streams on both processes, and measure their cost."""
     generator = stage.generator()
     heard: dict[int, deque[float]] = {}
     clients = [
@@ -149,30 +123,6 @@ async def measure(here: Server, there: Server, without: Server, stage: Stage, ar
         client.leave()
 
 
-async def reload(server: Server, stage: Stage, arguments: argparse.Namespace) -> None:
-    """Replace both workers of a service with all streams open, and measure the time until all streams are back."""
-    clients = [StreamClient(number, server.port, {}) for number in stage.world.stock.numbers]
-    await open_all(clients)
-    old = set(children(server.pid))
-    began = time.perf_counter()
-    os.kill(server.pid, signal.SIGHUP)
-    replaced = 0.0
-    while not replaced or not all(client.listening for client in clients):
-        await asyncio.sleep(0.1)
-        since = time.perf_counter() - began
-        if not replaced and not old & set(children(server.pid)):
-            replaced = since
-        if since > BACK_SECONDS:
-            say(f"after {since:.0f} s {sum(not client.listening for client in clients):,} streams are not back")
-            break
-    else:
-        say(f"reload: both workers were replaced after {replaced:.1f} s, and all streams back after {since:.1f} s")
-    for client in clients:
-        client.leave()
-    twice = sum(client.endings > 1 for client in clients)
-    say(f"{twice:,} streams ended twice; {sum(client.refused for client in clients):,} had to wait")
-
-
 def _shown(quantiles: Sequence[float]) -> str:
     return ", ".join(f"{value:.1f}" for value in quantiles)
 
@@ -185,39 +135,15 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=500, help="pushes a second")
     parser.add_argument("--seconds", type=float, default=10.0, help="the duration of the pushes")
     parser.add_argument("--pairs", type=int, default=15, help="the most pairs of turns with and without streams")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=[*PARTS], help="only these parts")
     arguments = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     world = World(players=arguments.streams, replays=1)
     with Stage(world) as stage:
         stage.open()
-        for part in arguments.only:
-            PARTS[part](stage, arguments)
-
-
-def _serving(stage: Stage, arguments: argparse.Namespace) -> None:
-    here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
-    without = stage.solisync(SOLISYNC_STREAMS=0)
-    asyncio.run(measure(here, there, without, stage, arguments))
-    for server in (here, there, without):
-        server.stop()  # PostgreSQL has no room for the connections of another server
-
-
-def _checking(stage: Stage, arguments: argparse.Namespace) -> None:
-    checking = stage.solisync(SOLISYNC_CHECKERS=1)
-    found = asyncio.run(verdicts(checking.port, stage.world.stock.numbers[:VERDICTS]))
-    checking.stop()
-    say(f"upload answered to verdict read, p50 and p99: {_shown(_quantiles(found))} ms")
-
-
-def _reloading(stage: Stage, arguments: argparse.Namespace) -> None:
-    server = stage.solisync(SOLISYNC_WORKERS=2, SOLISYNC_STREAMS=arguments.streams)
-    asyncio.run(reload(server, stage, arguments))
-    server.stop()
-
-
-PARTS = {"serving": _serving, "checking": _checking, "reload": _reloading}
+        here, there = (stage.solisync(SOLISYNC_STREAMS=arguments.streams) for _ in range(2))
+        without = stage.solisync(SOLISYNC_STREAMS=0)
+        asyncio.run(measure(here, there, without, stage, arguments))
 
 
 if __name__ == "__main__":

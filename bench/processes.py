@@ -90,12 +90,6 @@ class Server:
     def pid(self) -> int:
         return self._process.pid
 
-    @property
-    def serving(self) -> list[int]:
-        """The pids of the processes that answer requests: the workers, or the server itself if there are none."""
-        workers = [pid for pid in children(self.pid) if b"solisync.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        return workers or [self.pid]
-
     def wait_until_ready(self) -> float:
         """Poll until the server is ready, and return the seconds since the start of the process.
 

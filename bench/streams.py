@@ -14,16 +14,12 @@ OPENING = 200  # streams that may be opening at the same time
 
 
 class StreamClient(asyncio.Protocol):
-    """A client of a stream, which reopens the stream when it ends, and notes the times of events of pushes."""
+    """A client of a stream, which notes the times of events of pushes."""
 
     def __init__(self, number: int, port: int, heard: dict[int, deque[float]]) -> None:
         self.number = number
         self.port = port
-        self.refused = 0
-        self.endings = 0
-        self.returning: asyncio.Task[None] | None = None
-        self._left = False
-        self.ready: asyncio.Future[None] | None = None
+        self._ready: asyncio.Future[None]
         self._heard = heard
         self._retry = 1.0
         self._request = (
@@ -36,19 +32,14 @@ class StreamClient(asyncio.Protocol):
         place = self.number // PER_ADDRESS
         address = f"127.1.{place // 250}.{1 + place % 250}"
         while True:
-            self.ready = loop.create_future()
+            self._ready = loop.create_future()
             try:
                 await loop.create_connection(lambda: self, "127.0.0.1", self.port, local_addr=(address, 0))
-                await self.ready
+                await self._ready
             except OSError:
                 await asyncio.sleep(self._retry * random.random())
             else:
                 return
-
-    @property
-    def listening(self) -> bool:
-        """Whether the stream is open."""
-        return self.ready is not None and self.ready.done() and self.ready.exception() is None
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -58,35 +49,20 @@ class StreamClient(asyncio.Protocol):
         for line in data.split(b"\n"):
             if line.startswith(b"retry: "):
                 self._retry = int(line[7:]) / 1000
-            elif line == b"event: hello" and self.ready is not None and not self.ready.done():
-                self.ready.set_result(None)
-            elif line in (b"event: progress", b"event: verdict"):
+            elif line == b"event: hello" and not self._ready.done():
+                self._ready.set_result(None)
+            elif line == b"event: progress":
                 self._heard.setdefault(self.number, deque()).append(time.perf_counter())
             elif line.startswith(b"HTTP/1.1 ") and not line.startswith(b"HTTP/1.1 200"):
-                self.refused += 1
                 self._transport.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self.ready is None or self._left:
-            return
-        if not self.ready.done():
-            self.ready.set_exception(OSError("refused"))
-        else:
-            self.ready = None
-            self.endings += 1
-            self.returning = asyncio.get_running_loop().create_task(self._come_back())
+        if not self._ready.done():
+            self._ready.set_exception(OSError("refused"))
 
     def leave(self) -> None:
-        """Hang up, without reopening the stream."""
-        self.ready = None
-        self._left = True
-        if self.returning is not None:
-            self.returning.cancel()
+        """Hang up."""
         self._transport.abort()
-
-    async def _come_back(self) -> None:
-        await asyncio.sleep(self._retry)
-        await self.open()
 
 
 async def open_all(clients: Sequence[StreamClient], rate: float | None = None) -> float:

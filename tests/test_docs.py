@@ -8,7 +8,6 @@ from typing import get_args
 import pytest
 from msgspec import inspect, structs
 
-from bench import model
 from solisync import __version__
 from solisync.access import passwords, rate_limit
 from solisync.access.client_address import ADDRESS_MAX, HOPS_MAX
@@ -335,12 +334,6 @@ def test_section_signs_cite_public_standards_only():
         for line in path.read_text("utf-8").splitlines()
         if "§" in standards.sub("", line) and path.name != "test_docs.py"
     ]
-
-
-def test_scaling_page_shows_the_model():
-    """The tables of docs/scaling.md are those that bench/model.py makes."""
-    for table in (model.habits_table(), model.needs_table(), model.sizes_table()):
-        assert table in DOCS["scaling.md"]
 
 
 @pytest.mark.parametrize("name", DOCS)
