@@ -1,7 +1,5 @@
 """The service in this process, on a local port."""
 
-import functools
-import gc
 import time
 
 import msgspec
@@ -13,7 +11,6 @@ from solisync.players import history
 from solisync.service import make_service
 from solisync.settings.settings import ServingSettings
 from solisync.settings.table import TABLE
-from solisync.web.shared_cache import CoalescingCache
 from tests.harness.constants import DSN_PASSWORD, FAST_BCRYPT, NO_DATA_DIR, PASSWORD, PATIENCE, SECRET
 from tests.harness.error_codes import check_error_code
 from tests.harness.http_requests import Answer, http_client, new_address
@@ -105,12 +102,8 @@ class Running(Reachable):
 
     def forget_lists(self):
         """Forget the cached lists, because the database was emptied without the service."""
-        for cache in self._caches:
+        for cache in (self.service.parts.board, self.service.parts.recent):
             cache.invalidate()
-
-    @functools.cached_property
-    def _caches(self):
-        return [each for each in gc.get_objects() if type(each) is CoalescingCache]
 
 
 def begin(reactor, dsn, *, settings=None, **options):
