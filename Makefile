@@ -100,11 +100,12 @@ lock: python  ## pin the packages of an installation, with hashes, in requiremen
 release-dump: venv  ## store a database of this version, for tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k release_dump
 
-lint: venv  ## check the code with ruff and mypy, and all texts for words to avoid
+lint: venv  ## check the code with ruff and mypy, its imports, and all texts for words to avoid
 	@$(PYTHON) .ci/words.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache --no-logo
 
 format: venv  ## format the code with ruff
 	$(BIN)/ruff check --fix .

@@ -85,6 +85,7 @@ setup(
             "ruff>=0.17.5,<0.18",
             "mypy>=2.4,<3",
             "mypy-zope>=1.0.17",
+            "import-linter>=2.17,<3",
             "setuptools>=77",  # a test builds the wheel with it
         ],
         "pages": [

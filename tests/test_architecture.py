@@ -10,7 +10,6 @@ from solisync.web.documents import stripped
 from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
-NOUNS = PACKAGE / "web" / "resources"
 SCRIPTS = (PACKAGE / "static" / "players" / "web", ROOT / "clients" / "javascript" / "src")
 SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
@@ -19,27 +18,6 @@ SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"
 
 MODULE_LINES = 400
 TOP_MODULES = 10
-
-# From the bottom up: a module may import from its own layer and from those below. "web.wire" is a separate layer.
-LAYERS = (
-    {"errors", "__init__"},
-    {"rules", "klondike"},
-    {"process"},
-    {"postgres"},
-    {"embedded"},
-    {"storage"},
-    {"events"},
-    {"access"},
-    {"players"},
-    {"acts"},
-    {"settings", "housekeeping", "checking", "moving_in"},
-    {"diagnosis"},
-    {"web.wire"},
-    {"web"},
-    {"supervisor", "serving", "service", "client"},
-    {"commands"},
-    {"__main__", "tap", "worker"},
-)
 
 # Entry points: they alone see the environment and the global reactor, the latter through process.entry_point.
 ENTRY_POINTS = {"client.driver", "commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
@@ -57,13 +35,6 @@ KNOWN_TO = {
     "prometheus_client": {"process.metrics", "process.shared_metrics", "process.scrape"},
     "shtab": {"commands.parsers"},
     "sqlite3": {"moving_in.sqlite_file"},
-}
-
-# Handlers that wrap those of other nouns.
-WRAPPED = {
-    "browser_sessions": {"accounts", "sessions", "new_passwords"},  # the same sessions, with a cookie
-    "guests": {"accounts"},  # the rules of registering
-    "joins": {"sync"},  # the answers of a push
 }
 
 # SQL is in storage/, and in these modules, each for a reason.
@@ -118,36 +89,12 @@ def modules_imported_by(path, **which):
     return [name if name in known else name.rpartition(".")[0] or "__init__" for name in names]
 
 
-def layer_of(name):
-    package = "web.wire" if name.startswith("web.wire") else name.split(".")[0]
-    (layer,) = [number for number, packages in enumerate(LAYERS) if package in packages]
-    return layer
-
-
-def test_imports_point_down():
-    """No module imports one from a layer above its own."""
-    assert not [
-        f"{name} imports {imported}"
-        for path, name in NAMES.items()
-        for imported in modules_imported_by(path)
-        if layer_of(imported) > layer_of(name)
-    ]
-
-
 def check_acyclic(graph):
-    """Raise AssertionError with a cycle of imported modules, if there is one."""
+    """Raise AssertionError with a cycle of imported scripts, if there is one."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
-
-
-def test_imports_have_no_cycle():
-    """No module uses TYPE_CHECKING, which would hide an import."""
-    check_acyclic(
-        {name: {imported for imported in modules_imported_by(path) if imported != name} for path, name in NAMES.items()}
-    )
-    assert not [NAMES[path] for path, source in SOURCES.items() if "TYPE_CHECKING" in source]
 
 
 def test_serving_imports_neither_commands_nor_console():
@@ -223,19 +170,6 @@ def test_only_entry_points_use_the_reactor_and_environment():
 def test_reactor_uses_the_monotonic_clock():
     """Only the module that takes its timers off the wall clock imports the global reactor."""
     assert [name for path, name in NAMES.items() if "twisted.internet.reactor" in imports_of(path)] == [REACTOR]
-
-
-def test_resources_do_not_import_each_other():
-    """The route table brings them together; WRAPPED lists the exceptions."""
-    nouns = {name.removeprefix("web.resources."): path for path, name in NAMES.items() if path.parent == NOUNS}
-    del nouns["web.resources"]  # builds them
-    assert len(nouns) >= 10
-    assert not [
-        f"{noun} imports {imported}"
-        for noun, path in nouns.items()
-        for imported in modules_imported_by(path)
-        if imported.removeprefix("web.resources.") in nouns.keys() - {noun} - WRAPPED.get(noun, set())
-    ]
 
 
 def test_sql_is_in_storage():
