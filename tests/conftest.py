@@ -4,12 +4,10 @@ import compileall
 import contextlib
 import functools
 import gc
-import importlib
 import inspect
 import itertools
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,17 +70,6 @@ def pytest_xdist_auto_num_workers():
     return min(len(os.sched_getaffinity(0)) + 1, WORKERS_MAX)
 
 
-def pytest_sessionstart(session):
-    """Import a part of the tests, so that each process rewrites the asserts of that part for all processes."""
-    compile_rules_once()
-    sys.dont_write_bytecode = False  # lets the others read the rewritten modules
-    worker = getattr(session.config, "workerinput", None)
-    if worker and session.config.rootpath == ROOT:
-        number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
-        for file in sorted(ROOT.glob("tests/**/test_*.py"))[number::count]:
-            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
-
-
 def pytest_addoption(parser):
     parser.addoption("--fire", action="store_true", help="run long forms, and what needs other programs")
     parser.addoption("--times", type=int, default=1, help="run each test so many times (see tests/repeat.py)")
@@ -96,6 +83,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_configure(config):
+    compile_rules_once()
     gc.disable()  # until the tests are collected, which makes little garbage
     reset_ignored_signals()
     pytest_twisted.blockon_default = then_a_new_turn(pytest_twisted.blockon_default)
