@@ -38,7 +38,9 @@ from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
-from solisync.storage import accounts, leaderboard, paging, rate_limits, recent_replays, sessions, sync
+from solisync.storage import paging, rate_limits
+from solisync.storage.players import accounts, leaderboard, sessions, sync
+from solisync.storage.replays import recent_replays
 from solisync.web.resources.sync import NIL
 
 BODY_MAX = 1_048_576

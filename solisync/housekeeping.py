@@ -20,26 +20,12 @@ from .events.notices import Publish
 from .postgres.database import Database
 from .postgres.transaction import Statements, Transaction, in_transaction
 from .rules.shapes import NIL
-from .storage import (
-    accounts,
-    admins,
-    analytics,
-    checks,
-    daily_numbers,
-    guests,
-    history,
-    large_accounts,
-    rate_limits,
-    recovery,
-    restrictions,
-    retention,
-    review,
-    schema,
-    sessions,
-    sync,
-)
+from .storage import analytics, rate_limits, retention, schema
 from .storage import housekeeping as runs
-from .storage.acts import Actor
+from .storage.operators import admins, daily_numbers, large_accounts, review
+from .storage.operators.acts import Actor
+from .storage.players import accounts, guests, history, recovery, restrictions, sessions, sync
+from .storage.replays import checks
 
 MINUTE, HOUR = 60.0, 3_600.0
 EVERY_SECONDS = 61.0  # from round to round: a second more than MINUTE, or a round that is early would find nothing due

@@ -56,7 +56,8 @@ from .rules.counting import Basis
 from .rules.merge import CONFLICT_FIELDS
 from .serving import QUIET_SECONDS, Solisync
 from .settings.settings import OTHER_CONNECTIONS, ServingSettings, unknown_variables
-from .storage import STATEMENTS, recent_replays
+from .storage import STATEMENTS
+from .storage.replays import recent_replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.handler_limits import OneAtATime

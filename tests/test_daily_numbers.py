@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from solisync.acts import players
 from solisync.rules.shapes import NIL
-from solisync.storage import daily_numbers
+from solisync.storage.operators import daily_numbers
 from tests.harness.acting import act
 from tests.harness.boards import check, verified
 from tests.harness.concurrency import gather

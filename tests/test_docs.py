@@ -40,7 +40,7 @@ from solisync.rules.sessions import USER_AGENT_LENGTH
 from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import MOST, Achievement, Payload, Progress, Stats
 from solisync.settings.table import TABLE
-from solisync.storage.export import PAGE_BYTES
+from solisync.storage.players.export import PAGE_BYTES
 from solisync.web import handler_limits
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.console.route import TEXT_MAX

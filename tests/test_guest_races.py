@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from solisync.errors import Unavailable
-from solisync.storage import guests
+from solisync.storage.players import guests
 from tests.harness.concurrency import gather, until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping

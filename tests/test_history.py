@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from solisync.players.history import History
 from solisync.postgres import TIMES
 from solisync.process.audit import Happened
-from solisync.storage.history import DAILY_MAX
+from solisync.storage.players.history import DAILY_MAX
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping

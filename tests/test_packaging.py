@@ -89,7 +89,7 @@ def test_wheel_has_no_module_of_an_earlier_build(wheel):
     """The documented upgrade builds in the same checkout."""
     names = set(zipfile.ZipFile(wheel).namelist())
     assert FORMER not in names
-    assert "solisync/storage/accounts.py" in names
+    assert "solisync/storage/players/accounts.py" in names
 
 
 def test_installation_works_away_from_the_checkout(installation, tmp_path):

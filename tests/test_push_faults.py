@@ -4,7 +4,7 @@ import random
 
 import bcrypt
 
-from solisync.storage import accounts
+from solisync.storage.players import accounts
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import progress_of, replay

@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.access.tokens import Tokens
-from solisync.storage import accounts, sessions
+from solisync.storage.players import accounts, sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PASSWORD, SECRET

@@ -18,7 +18,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.errors import Unavailable
 from solisync.rules.sessions import RefreshRecord
-from solisync.storage import accounts, sessions
+from solisync.storage.players import accounts, sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import at_once, gather
 from tests.harness.constants import PASSWORD

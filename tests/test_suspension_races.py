@@ -18,7 +18,7 @@ from solisync.client import ApiError
 from solisync.errors import NotFound
 from solisync.events.notices import command_notices
 from solisync.rules.accounts import TokenPair
-from solisync.storage.acts import Actor
+from solisync.storage.operators.acts import Actor
 from solisync.web.shared_cache import SECONDS
 from tests.harness.boards import check
 from tests.harness.concurrency import gather

@@ -3,7 +3,7 @@
 Commands, the console and the service itself act on players only by `perform`.
 """
 
-from ..storage.acts import EXPORT
+from ..storage.operators.acts import EXPORT
 from . import players, profiles, replays
 from .act import Act
 

@@ -12,10 +12,11 @@ from ..postgres.transaction import Transaction
 from ..process.audit import Event, audit
 from ..rules.administration import NOTE_MAX, Reason, check_text
 from ..rules.shapes import is_id
-from ..storage import acts, boards, large_accounts, replays
-from ..storage.accounts import Player
-from ..storage.acts import Actor, TargetKind
-from ..storage.large_accounts import Waiting
+from ..storage.operators import acts, large_accounts
+from ..storage.operators.acts import Actor, TargetKind
+from ..storage.operators.large_accounts import Waiting
+from ..storage.players.accounts import Player
+from ..storage.replays import boards, replays
 from .large_accounts import settle
 
 

@@ -4,8 +4,9 @@ from ..access.rate_limit import buckets_of
 from ..events.notices import Publish, boards_changed
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
-from ..storage import accounts, large_accounts
-from ..storage.large_accounts import Waiting
+from ..storage.operators import large_accounts
+from ..storage.operators.large_accounts import Waiting
+from ..storage.players import accounts
 
 BATCH = 2_000  # replays that a transaction hides, shows or deletes
 

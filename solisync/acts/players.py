@@ -15,8 +15,8 @@ from ..rules.documents import read_stored
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..rules.sync import Document
-from ..storage import accounts, guests, recovery, restrictions, sessions, sync
-from ..storage.accounts import Player
+from ..storage.players import accounts, guests, recovery, restrictions, sessions, sync
+from ..storage.players.accounts import Player
 from .act import NOTHING, Acting, Done, act
 from .large_accounts import erase
 

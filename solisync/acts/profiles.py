@@ -3,8 +3,8 @@
 from ..errors import NotFound
 from ..postgres.transaction import Transaction
 from ..rules.leaderboard import OwnEntry, check_display_name
-from ..storage import avatars, leaderboard, restrictions
-from ..storage.accounts import Player
+from ..storage.players import avatars, leaderboard, restrictions
+from ..storage.players.accounts import Player
 from .act import NOTHING, Done, act
 
 

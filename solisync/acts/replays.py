@@ -2,8 +2,8 @@
 
 from ..errors import NotFound
 from ..postgres.transaction import Transaction
-from ..storage import own_replays, rechecks, replays
-from ..storage.accounts import Player
+from ..storage.players.accounts import Player
+from ..storage.replays import own_replays, rechecks, replays
 from .act import NOTHING, Done, act
 
 

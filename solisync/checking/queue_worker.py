@@ -20,8 +20,8 @@ from ..process.child import ending
 from ..process.metrics import Metrics
 from ..process.shielded import shielded
 from ..rules.boards import days_of
-from ..storage import boards, checks, rechecks
-from ..storage.checks import Claim, ClaimedReplay
+from ..storage.replays import boards, checks, rechecks
+from ..storage.replays.checks import Claim, ClaimedReplay
 from .messages import Answer
 from .processes import CHECKER, CheckerProcess
 

@@ -13,7 +13,7 @@ from ..errors import Conflict, NotFound, Unavailable
 from ..postgres.database import Database
 from ..process.metrics import Metrics
 from ..process.shielded import detached, shielded
-from ..storage import replays, verdicts
+from ..storage.replays import replays, verdicts
 from .messages import Playback, PlayedBack
 from .processes import TIMELINE_MAKER, TimelineProcess
 

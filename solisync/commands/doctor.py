@@ -19,8 +19,10 @@ from ..postgres.migrate import load_migrations
 from ..postgres.transaction import Statements
 from ..rules.texts import bytes_shown
 from ..settings.settings import ServingSettings
-from ..storage import checks, counts, daily_numbers, housekeeping, retention, schema
-from ..storage.daily_numbers import NAMES
+from ..storage import housekeeping, retention, schema
+from ..storage.operators import counts, daily_numbers
+from ..storage.operators.daily_numbers import NAMES
+from ..storage.replays import checks
 from . import running
 from .output import Column
 from .task import Task

@@ -8,8 +8,8 @@ from ..errors import FatalError, NotFound
 from ..rules.administration import CODE_DIGITS, check_admin_name
 from ..rules.recovery import digest, new_code, read_code
 from ..rules.shapes import canonical_uuid
-from ..storage import acts, admins
-from ..storage.acts import ActFilter
+from ..storage.operators import acts, admins
+from ..storage.operators.acts import ActFilter
 from ..storage.paging import END, FIRST_TIME
 from .output import Column, shown
 from .task import Task, player

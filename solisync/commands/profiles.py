@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from ..acts import profiles
 from ..rules.accounts import avatar_url
-from ..storage import history
+from ..storage.players import history
 from .output import Column
 from .task import Task
 

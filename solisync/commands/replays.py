@@ -13,9 +13,9 @@ from ..errors import FatalError, NotFound
 from ..klondike import UNPROVED, UnreadableError, draw_game, in_words, prove, read_recording
 from ..rules.recovery import on_site
 from ..rules.shapes import canonical_uuid
-from ..storage import listed_replays, rechecks, verdicts
-from ..storage.listed_replays import SameGame
-from ..storage.verdicts import CheckedGame
+from ..storage.replays import listed_replays, rechecks, verdicts
+from ..storage.replays.listed_replays import SameGame
+from ..storage.replays.verdicts import CheckedGame
 from .output import Column, shown
 from .task import Task, player
 

@@ -21,8 +21,8 @@ from ..process.entry_point import open_missing
 from ..rules.accounts import check_new_password, username_to_look_up
 from ..settings.settings import ENV_FILE, ENV_FILE_HELP, Settings, add_env_file
 from ..settings.table import TABLE
-from ..storage import accounts, history
-from ..storage.history import Occurrence
+from ..storage.players import accounts, history
+from ..storage.players.history import Occurrence
 from .running import database, run
 from .task import no_such_player, only_line
 

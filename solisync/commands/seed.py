@@ -18,8 +18,8 @@ from ..postgres.transaction import Statements
 from ..rules.accounts import check_new_password
 from ..rules.challenge import daily_challenge
 from ..rules.stock import DAYS, Stock, WonGame, made_replay, win_of
-from ..storage import daily_numbers
 from ..storage import stock as storage
+from ..storage.operators import daily_numbers
 from .running import check_schema, reached
 from .task import Task, only_line
 

@@ -4,7 +4,7 @@ from ..acts import players
 from ..errors import FatalError
 from ..events.notices import SessionsEnded
 from ..postgres.database import Database
-from ..storage import sessions
+from ..storage.players import sessions
 from .output import Column
 from .task import Task, player
 

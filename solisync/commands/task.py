@@ -20,9 +20,9 @@ from ..rules.accounts import username_to_look_up
 from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
 from ..settings.values import SECRET_MIN_BYTES, without_line_end
-from ..storage import accounts, guests
-from ..storage.accounts import Player
-from ..storage.acts import Actor
+from ..storage.operators.acts import Actor
+from ..storage.players import accounts, guests
+from ..storage.players.accounts import Player
 from . import running
 from .output import Output, ProgressLine
 

@@ -19,11 +19,11 @@ from ..rules.administration import MESSAGE_MAX, check_text
 from ..rules.recovery import digest, new_reset_token, on_site, reset_path
 from ..rules.shapes import canonical_uuid
 from ..rules.texts import bytes_shown
-from ..storage import history, players
-from ..storage.acts import record_export
-from ..storage.export import begin
+from ..storage.operators.acts import record_export
 from ..storage.paging import FIRST_TIME
-from ..storage.players import MOST, FoundPlayer, ListedPlayer
+from ..storage.players import history, players
+from ..storage.players.export import begin
+from ..storage.players.players import MOST, FoundPlayer, ListedPlayer
 from .output import Column, shown
 from .task import Task, no_such_player, player
 

@@ -11,7 +11,7 @@ from ..postgres.database import Database
 from ..postgres.transaction import Statements, Transaction
 from ..process.shielded import shielded
 from ..rules.shapes import MAX_BODY, NIL
-from ..storage import daily_numbers
+from ..storage.operators import daily_numbers
 from . import players, records
 from . import rows as rules
 from .owners import Owners

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements, Transaction
-from ..storage.replays import COLUMNS, SENT, sent
+from ..storage.replays.replays import COLUMNS, SENT, sent
 from ..storage.rows import id_set
 from .players import LOCK
 from .rows import LiveToken, OriginalReplay, ReportedEvent

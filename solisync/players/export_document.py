@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from ..rules import export as rules
-from ..storage import export as storage
-from ..storage import restrictions
-from ..storage.export import START, ExportStart, Page
+from ..storage.players import export as storage
+from ..storage.players import restrictions
+from ..storage.players.export import START, ExportStart, Page
 
 T = TypeVar("T")
 

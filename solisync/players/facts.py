@@ -14,10 +14,11 @@ from ..postgres.transaction import Statements
 from ..rules.administration import PlayerFacts
 from ..rules.documents import read_stored
 from ..rules.recovery import on_site
-from ..storage import accounts, acts, history
-from ..storage.acts import ActFilter, RecordedAct
-from ..storage.history import HistoryLine
+from ..storage.operators import acts
+from ..storage.operators.acts import ActFilter, RecordedAct
 from ..storage.paging import LAST_NUMBER
+from ..storage.players import accounts, history
+from ..storage.players.history import HistoryLine
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
 from ..process.audit import Event, Happened
 from ..process.shielded import shielded
-from ..storage import history
-from ..storage.history import Occurrence
+from ..storage.players import history
+from ..storage.players.history import Occurrence
 
 EVERY_SECONDS = 1.0
 QUEUE = 10_000  # distinct events that wait to be stored
@@ -30,8 +30,8 @@ _NAMELESS: frozenset[Event] = frozenset({"login failed", "recovery refused"})
 class History:
     """Observes the audit trail, and stores its events once a second.
 
-    Equal events within that second, from the same client, become one row with a count. `storage.history.DAILY_MAX`
-    limits the rows of each player and day. Events are lost if the queue is full or the database fails; `lost` is called
+    Equal events within that second, from the same client, become one row with a count. DAILY_MAX of the storage limits
+    the rows of each player and day. Events are lost if the queue is full or the database fails; `lost` is called
     with their number. They wait in the queue while there is no connection.
     """
 

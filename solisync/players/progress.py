@@ -12,8 +12,8 @@ from ..rules.guests import joined
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
 from ..rules.sync import PAYLOAD_MAX_BYTES, Document, SyncConflict, check_bounds
-from ..storage import sync
-from ..storage.sync import Saved
+from ..storage.players import sync
+from ..storage.players.sync import Saved
 
 DAY = timedelta(days=1)
 

@@ -14,9 +14,9 @@ from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
 from ..rules.replay_lists import Recent
 from ..rules.replays import VerdictAnswer
 from . import paging
-from .accounts import AVATAR_URL
-from .own_replays import LISTED
-from .replays import NUMBERS, RECORDED_AT
+from .players.accounts import AVATAR_URL
+from .replays.own_replays import LISTED
+from .replays.replays import NUMBERS, RECORDED_AT
 from .rows import converted, nested
 
 _SUSPENDED = "EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"

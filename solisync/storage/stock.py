@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..postgres.copying import Copying
 from ..rules.stock import PREFIX, MadePlayer, MadeReplay, Stock
-from .replays import COLUMNS, values
+from .replays.replays import COLUMNS, values
 from .rows import number
 
 BATCH = 1_000  # players

@@ -16,7 +16,7 @@ from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailabl
 from ..events.streams import raise_limit
 from ..postgres.database import Database
 from ..rules.administration import suspension_error
-from ..storage import guests, restrictions
+from ..storage.players import guests, restrictions
 from .app import App, check_same_origin
 from .error_replies import as_json, as_page
 from .parts import Parts

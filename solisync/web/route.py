@@ -16,7 +16,7 @@ from ..rules.browser_sessions import COOKIE, SessionCookie, is_secure
 from ..rules.json_body import read_json
 from ..rules.sessions import REFRESH_LIFETIME, user_agent
 from ..settings.settings import ServingSettings
-from ..storage.acts import Actor
+from ..storage.operators.acts import Actor
 from .documents import takes_gzip
 from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
 from .wire.request import Request

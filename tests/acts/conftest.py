@@ -6,7 +6,7 @@ from twisted.logger import globalLogPublisher
 from solisync.acts.act import Acting, Why
 from solisync.events.notices import command_notices
 from solisync.process.logs import AUDIT
-from solisync.storage.acts import Actor
+from solisync.storage.operators.acts import Actor
 
 
 @pytest.fixture

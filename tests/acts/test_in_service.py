@@ -13,7 +13,7 @@ from solisync.acts.act import Acting
 from solisync.errors import NotFound
 from solisync.events.notices import BoardsChanged, ReplayStored, SessionsEnded
 from solisync.rules.documents import read_pushed
-from solisync.storage.acts import Actor
+from solisync.storage.operators.acts import Actor
 from tests.harness.concurrency import until
 from tests.harness.footprint import search
 from tests.harness.payloads import IMAGES, progress_of, replay

@@ -3,7 +3,7 @@
 import pytest
 
 from solisync.acts import large_accounts, players, profiles
-from solisync.storage.large_accounts import settle, waiting
+from solisync.storage.operators.large_accounts import settle, waiting
 from tests.harness.acting import operator
 from tests.harness.players import players as new_players
 

@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from solisync.checking import processes, queue_worker
 from solisync.errors import DatabaseError
 from solisync.klondike import check, make_timeline, prove
-from solisync.storage import checks
+from solisync.storage.replays import checks
 from tests.checking.uploads import checked, checkers, encoded, endless, game, insert, refuted, upload, verdict
 from tests.harness.concurrency import until
 from tests.harness.constants import SECRET

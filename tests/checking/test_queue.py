@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from solisync.klondike import Reason, Status, Verdict
-from solisync.storage import boards, checks, rechecks
+from solisync.storage.replays import boards, checks, rechecks
 from tests.checking.uploads import insert
 from tests.harness.concurrency import at_once
 from tests.harness.players import players
@@ -25,7 +25,7 @@ VERIFIED_OLDER = replace(VERIFIED, ruleset="2026-05-01")
 
 @pytest.fixture
 def queue(server, open_database):
-    """The functions of storage/checks.py, each in its own transaction."""
+    """The functions of storage/replays/checks.py, each in its own transaction."""
     return Queue(open_database(size=4, statements=()))
 
 

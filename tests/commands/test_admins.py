@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from solisync.errors import BadRequest, FatalError, NotFound
 from solisync.rules.administration import CODE_DIGITS
 from solisync.rules.recovery import digest, read_code
-from solisync.storage import admins
+from solisync.storage.operators import admins
 from tests.harness.acting import operator
 from tests.harness.postgres import run_sql
 

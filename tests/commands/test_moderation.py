@@ -11,7 +11,7 @@ from solisync.commands.command import time_to_come
 from solisync.commands.main import main
 from solisync.commands.smoke import PIXEL
 from solisync.errors import BadRequest, FatalError, NotFound
-from solisync.storage import players
+from solisync.storage.players import players
 from tests.harness.boards import check, verified
 from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay

@@ -9,7 +9,7 @@ from solisync.commands import seed
 from solisync.errors import FatalError
 from solisync.klondike import Status, check_literally
 from solisync.rules.challenge import daily_challenge
-from solisync.storage import daily_numbers
+from solisync.storage.operators import daily_numbers
 from tests.harness.concurrency import gather
 from tests.harness.constants import PASSWORD
 from tests.harness.entry_points import SOLISYNC

@@ -13,7 +13,7 @@ from solisync.commands import sessions as command
 from solisync.commands.main import main
 from solisync.process.logs import AUDIT
 from solisync.rules.sessions import RefreshRecord
-from solisync.storage import sessions
+from solisync.storage.players import sessions
 from solisync.storage.rate_limits import Hit
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD

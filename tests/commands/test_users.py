@@ -17,8 +17,8 @@ from solisync.errors import BadRequest, Conflict, FatalError, NotFound
 from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch
-from solisync.storage import players
 from solisync.storage.paging import FIRST_TIME, PAGE
+from solisync.storage.players import players
 from tests.harness.constants import PASSWORD
 from tests.harness.footprint import play
 from tests.harness.payloads import progress_of

@@ -9,7 +9,7 @@ from twisted.internet.threads import deferToThread
 from solisync.errors import FatalError, SettingsError
 from solisync.rules.browser_sessions import host_of, is_loopback
 from solisync.settings.settings import ServingSettings
-from solisync.storage import admins
+from solisync.storage.operators import admins
 from tests.harness.console import SITE, Console, table
 from tests.harness.constants import SECRET
 from tests.harness.error_codes import table as players_table

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import pytest_twisted
 
-from solisync.storage import history, listed_replays, player_lists
+from solisync.storage.players import history, player_lists
+from solisync.storage.replays import listed_replays
 from solisync.web.console import players
 
 HAPPENED = """

@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 
 from solisync.postgres.statement import Statement
-from solisync.storage import checks
+from solisync.storage.replays import checks
 from tests.checking.uploads import checkers, encoded, endless, game, refuted
 from tests.fire.raw import Watch, head, running
 from tests.fire.servers import is_back

@@ -2,19 +2,11 @@
 
 import pytest
 
-from solisync.storage import (
-    accounts,
-    acts,
-    checks,
-    counts,
-    history,
-    listed_replays,
-    paging,
-    player_lists,
-    players,
-    sessions,
-)
+from solisync.storage import paging
+from solisync.storage.operators import acts, counts
 from solisync.storage.paging import FIRST_TIME
+from solisync.storage.players import accounts, history, player_lists, players, sessions
+from solisync.storage.replays import checks, listed_replays
 from tests.harness.plans import Plan
 from tests.harness.postgres import connect, run_sql
 

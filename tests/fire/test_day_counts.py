@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.storage.daily_numbers import COUNT, of_days
+from solisync.storage.operators.daily_numbers import COUNT, of_days
 from tests.harness.postgres import connect, run_sql
 
 TARGET = 2_000  # milliseconds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from solisync.storage import players
+from solisync.storage.players import players
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
 

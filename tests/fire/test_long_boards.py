@@ -2,7 +2,9 @@
 
 import pytest
 
-from solisync.storage import boards, html_pages, leaderboard
+from solisync.storage import html_pages
+from solisync.storage.players import leaderboard
+from solisync.storage.replays import boards
 from tests.harness.plans import plan
 from tests.harness.postgres import run_sql
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from solisync.storage import export, html_pages, own_replays, paging, recent_replays, replays
+from solisync.storage import html_pages, paging
+from solisync.storage.players import export
+from solisync.storage.replays import own_replays, recent_replays, replays
 from tests.harness.plans import plan
 from tests.harness.players import players
 from tests.harness.postgres import run_sql

@@ -7,7 +7,7 @@ from twisted.internet.task import deferLater
 from solisync.acts.act import Acting
 from solisync.events.notices import command_notices
 from solisync.postgres.database import Database
-from solisync.storage.acts import Actor
+from solisync.storage.operators.acts import Actor
 from solisync.web.shared_cache import SECONDS
 
 

@@ -2,7 +2,8 @@
 
 from solisync.postgres.database import Database
 from solisync.postgres.transaction import Statements
-from solisync.storage import replays, sync
+from solisync.storage.players import sync
+from solisync.storage.replays import replays
 
 
 async def commit(statements: Statements) -> None:

@@ -12,7 +12,7 @@ from solisync.postgres.migrate import load_migrations, migrate
 from solisync.rules.boards import OWN
 from solisync.rules.counting import MOST_ANSWERS
 from solisync.rules.replays import CHARGE_MIN
-from solisync.storage.checks import OLD
+from solisync.storage.replays.checks import OLD
 from tests.harness.constants import ROOT
 from tests.harness.postgres import run_sql
 

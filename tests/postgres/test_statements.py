@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from inspect import signature
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import psycopg2
 import pytest
@@ -16,14 +16,16 @@ from tests.harness.postgres import connect
 STATEMENTS = {
     statement.name: statement
     for package in (moving_in, storage)
-    for module in iter_modules(package.__path__)
-    for statement in statements_of(import_module(f"{package.__name__}.{module.name}"))
+    for module in walk_packages(package.__path__, f"{package.__name__}.")
+    for statement in statements_of(import_module(module.name))
 }
 
 
 def test_package_names_each_of_its_modules():
     """The statements of a module that the package doesn't name would not be prepared."""
-    assert list(storage.MODULES) == [module.name for module in iter_modules(storage.__path__)]
+    prefix = f"{storage.__name__}."
+    modules = [each.name for each in walk_packages(storage.__path__, prefix) if not each.ispkg]
+    assert list(storage.MODULES) == sorted(name.removeprefix(prefix) for name in modules)
 
 
 def test_every_statement_can_be_prepared(server):

@@ -18,7 +18,7 @@ from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.storage import avatars
+from solisync.storage.players import avatars
 from tests.harness.concurrency import gather, until
 from tests.harness.constants import PATIENCE
 from tests.harness.http_requests import Connection

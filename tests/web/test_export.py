@@ -21,7 +21,7 @@ from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.rules.export import filename
-from solisync.storage import export
+from solisync.storage.players import export
 from tests.harness.concurrency import until
 from tests.harness.footprint import COLUMNS, play, restrict
 from tests.harness.payloads import replay

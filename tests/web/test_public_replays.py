@@ -7,7 +7,7 @@ import pytest
 from solisync.acts import players, replays
 from solisync.postgres.migrate import load_migrations, migrate
 from solisync.storage.paging import END
-from solisync.storage.recent_replays import PAGE, VERIFIED_PAGE
+from solisync.storage.replays.recent_replays import PAGE, VERIFIED_PAGE
 from tests.harness.acting import operator
 from tests.harness.boards import verified
 from tests.harness.plans import plan

@@ -7,7 +7,7 @@ import pytest_twisted
 from twisted.internet.defer import Deferred
 
 from solisync.postgres.migrate import load_migrations, migrate
-from solisync.storage.own_replays import delete as delete_own
+from solisync.storage.replays.own_replays import delete as delete_own
 from tests.harness.concurrency import at_once, gather
 from tests.harness.payloads import replay
 from tests.harness.players import players as new_players

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.internet import defer
 
 from solisync.storage.paging import END
-from solisync.storage.recent_replays import PAGE
+from solisync.storage.replays.recent_replays import PAGE
 from tests.harness.boards import check, verified
 from tests.harness.concurrency import gather
 from tests.harness.payloads import REPLAY_HEADER, replay

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 
 from solisync.access.tokens import AccessClaims
 from solisync.errors import ConnectionLost, Forbidden, Unauthorized, Unavailable
-from solisync.storage.restrictions import RestrictionSet
+from solisync.storage.players.restrictions import RestrictionSet
 from solisync.web.players_app import Restrictions
 
 ANN, BOB, EVE = AccessClaims("ann", 100), AccessClaims("bob", 100), AccessClaims("eve", 100)

@@ -11,7 +11,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from solisync.storage.sessions import ROTATE
+from solisync.storage.players.sessions import ROTATE
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD, SECRET
 from tests.harness.plans import plan

@@ -28,7 +28,8 @@ from ...postgres.migration_lock import migrating
 from ...postgres.opening import open_connection
 from ...postgres.transaction import Statements
 from ...rules.texts import bytes_shown
-from ...storage import counts, schema
+from ...storage import schema
+from ...storage.operators import counts
 from ..output import PROGRESS_SECONDS
 from ..running import reached
 from ..task import Task

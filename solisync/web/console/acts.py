@@ -38,7 +38,7 @@ from ...rules.administration import (
 from ...rules.documents import read_pushed
 from ...rules.recovery import digest, new_reset_token, on_site, reset_path
 from ...settings.settings import ServingSettings
-from ...storage.acts import Actor
+from ...storage.operators.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 
 MANY_SECONDS = 10.0  # time for suspending several players; the client sends the others in another request

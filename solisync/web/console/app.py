@@ -19,7 +19,7 @@ from ...rules.administration import COOKIE, SESSION_LIFETIME
 from ...rules.browser_sessions import SessionCookie, host_of, is_loopback, is_secure
 from ...rules.recovery import digest
 from ...settings.settings import ServingSettings
-from ...storage import admins
+from ...storage.operators import admins
 from ..app import App, check_same_origin
 from ..error_replies import error_reply
 from ..parts import Parts

@@ -22,10 +22,11 @@ from ...rules.export import filename
 from ...rules.queries import ListPosition, choice, read_position
 from ...rules.shapes import canonical_uuid, is_id
 from ...settings.settings import ServingSettings
-from ...storage import accounts, acts, avatars, export, history, player_lists, players, sessions
-from ...storage.acts import Actor
-from ...storage.player_lists import START, Order, PlayerPlace, State
-from ...storage.players import FoundPlayer
+from ...storage.operators import acts
+from ...storage.operators.acts import Actor
+from ...storage.players import accounts, avatars, export, history, player_lists, players, sessions
+from ...storage.players.player_lists import START, Order, PlayerPlace, State
+from ...storage.players.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
 from .replays import CHOSEN_REPLAYS, page_of, read_wanted

@@ -17,7 +17,7 @@ from ...rules.recovery import on_site
 from ...rules.replays import VerdictStatus
 from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
-from ...storage import listed_replays, replays, verdicts
+from ...storage.replays import listed_replays, replays, verdicts
 from ..wire.reply import Reply
 from .route import NO_REPLAY, OLDER, cut, flag, get, page_size
 from .shapes import FoundReplays, ReplayFacts

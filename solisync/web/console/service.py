@@ -26,23 +26,13 @@ from ...rules.shapes import canonical_uuid
 from ...settings.setting import Setting
 from ...settings.settings import ServingSettings
 from ...settings.table import TABLE
-from ...storage import (
-    accounts,
-    acts,
-    admins,
-    checks,
-    counts,
-    daily_numbers,
-    history,
-    housekeeping,
-    listed_replays,
-    retention,
-    review,
-    schema,
-)
-from ...storage.acts import ActFilter
-from ...storage.history import ChangedProfile
+from ...storage import housekeeping, retention, schema
+from ...storage.operators import acts, admins, counts, daily_numbers, review
+from ...storage.operators.acts import ActFilter
 from ...storage.paging import END, FIRST_TIME
+from ...storage.players import accounts, history
+from ...storage.players.history import ChangedProfile
+from ...storage.replays import checks, listed_replays
 from ..shared_cache import CoalescingCache
 from .replays import page_of, read_wanted
 from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, put, row_number

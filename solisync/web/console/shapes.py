@@ -9,16 +9,16 @@ from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
 from ...rules.administration import Admin, PageLink
 from ...rules.sessions import Session
-from ...storage.acts import RecordedAct
-from ...storage.checks import QueueLengths
-from ...storage.counts import RowEstimates
-from ...storage.daily_numbers import DayNumbers
-from ...storage.history import ChangedProfile, RegisteredPlayer, Visitor
 from ...storage.housekeeping import LastRun
-from ...storage.listed_replays import FoundReplay, SameGame, UnprovedEntry
-from ...storage.players import FoundPlayer
+from ...storage.operators.acts import RecordedAct
+from ...storage.operators.counts import RowEstimates
+from ...storage.operators.daily_numbers import DayNumbers
+from ...storage.players.history import ChangedProfile, RegisteredPlayer, Visitor
+from ...storage.players.players import FoundPlayer
+from ...storage.replays.checks import QueueLengths
+from ...storage.replays.listed_replays import FoundReplay, SameGame, UnprovedEntry
+from ...storage.replays.verdicts import CheckedReplay
 from ...storage.schema import AppliedMigration
-from ...storage.verdicts import CheckedReplay
 from .route import Next
 
 

@@ -19,7 +19,7 @@ from ...rules.administration import CODE_DIGITS, AdminSession, Myself, SignedIn,
 from ...rules.browser_sessions import SessionCookie
 from ...rules.recovery import digest, read_code
 from ...rules.shapes import Ok, canonical_uuid
-from ...storage import admins
+from ...storage.operators import admins
 from ..wire.reply import Reply
 from .route import delete, get, post
 

@@ -29,7 +29,9 @@ from ...rules.accounts import (
 )
 from ...rules.replay_lists import Recent
 from ...rules.shapes import Ok
-from ...storage import accounts, boards, large_accounts, sessions
+from ...storage.operators import large_accounts
+from ...storage.players import accounts, sessions
+from ...storage.replays import boards
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply

@@ -8,7 +8,7 @@ from ...process.audit import audit
 from ...rules.accounts import Me, me
 from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media_type
 from ...rules.shapes import Ok, is_id
-from ...storage import avatars
+from ...storage.players import avatars
 from ..route import Content, Upload, delete, get, put
 from ..wire.reply import Refusal, Reply, matches
 

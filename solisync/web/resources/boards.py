@@ -21,7 +21,7 @@ from ...rules.boards import (
     window,
 )
 from ...rules.challenge import DailyChallenge, DealtCards, daily_challenge, read_deal, seconds_left
-from ...storage import boards
+from ...storage.replays import boards
 from ..documents import unless_known
 from ..route import get
 from ..wire.reply import Reply

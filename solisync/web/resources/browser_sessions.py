@@ -16,7 +16,7 @@ from ...rules.browser_sessions import BrowserLogin, BrowserRefresh, BrowserSessi
 from ...rules.recovery import Recovery, Reset
 from ...rules.sessions import PasswordChange
 from ...rules.shapes import Ok
-from ...storage import accounts
+from ...storage.players import accounts
 from ..resources.new_passwords import PASSWORD_ERRORS, RECOVERY_ERRORS
 from ..route import Json, delete, post, put
 from ..wire.reply import Reply

@@ -10,7 +10,7 @@ from ...players.export_document import export_document
 from ...postgres.database import Database
 from ...process.audit import audit
 from ...rules.export import Exported, filename
-from ...storage import accounts, export
+from ...storage.players import accounts, export
 from ..route import get
 from ..wire.reply import Reply
 

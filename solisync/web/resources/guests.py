@@ -28,9 +28,9 @@ from ...rules.recovery import digest
 from ...rules.replay_lists import Recent
 from ...rules.sessions import RefreshRecord
 from ...rules.shapes import Ok
-from ...storage import accounts, guests, restrictions, sessions
-from ...storage.restrictions import Suspension
-from ...storage.sessions import Begun
+from ...storage.players import accounts, guests, restrictions, sessions
+from ...storage.players.restrictions import Suspension
+from ...storage.players.sessions import Begun
 from ..route import Json, post, put
 from ..shared_cache import CoalescingCache
 from .accounts import REGISTER_ERRORS

@@ -20,8 +20,9 @@ from ...process.audit import audit
 from ...rules.administration import suspension_error
 from ...rules.guests import JoinRequest
 from ...rules.sync import SyncAnswer
-from ...storage import accounts, guests, replays, restrictions, sync
-from ...storage.guests import Pair
+from ...storage.players import accounts, guests, restrictions, sync
+from ...storage.players.guests import Pair
+from ...storage.replays import replays
 from ..route import post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply

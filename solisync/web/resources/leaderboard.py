@@ -15,7 +15,8 @@ from ...process.audit import Event, audit
 from ...rules.documents import read_stored
 from ...rules.leaderboard import NO_BESTS, Entry, OptIn, OwnEntry, bests_of, check_display_name
 from ...rules.shapes import Ok
-from ...storage import boards, leaderboard, restrictions, sync
+from ...storage.players import leaderboard, restrictions, sync
+from ...storage.replays import boards
 from ..documents import as_list
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache

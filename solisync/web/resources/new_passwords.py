@@ -32,8 +32,8 @@ from ...rules.recovery import (
     read_code,
 )
 from ...rules.sessions import PasswordChange, RefreshRecord
-from ...storage import accounts, recovery, restrictions, sessions
-from ...storage.accounts import Credentials, Player
+from ...storage.players import accounts, recovery, restrictions, sessions
+from ...storage.players.accounts import Credentials, Player
 from ..route import get, post, put
 
 PASSWORD_ERRORS: tuple[Code, ...] = ("password_length", "password_too_long", "invalid_credentials")

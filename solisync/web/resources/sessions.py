@@ -31,9 +31,10 @@ from ...rules.accounts import (
 from ...rules.administration import suspension_error
 from ...rules.sessions import RefreshRecord, Session
 from ...rules.shapes import Ok, is_id
-from ...storage import accounts, rate_limits, restrictions, sessions
-from ...storage.restrictions import Suspension
-from ...storage.sessions import Begun
+from ...storage import rate_limits
+from ...storage.players import accounts, restrictions, sessions
+from ...storage.players.restrictions import Suspension
+from ...storage.players.sessions import Begun
 from ..route import delete, get, post
 from ..wire.reply import Reply
 

@@ -20,7 +20,7 @@ from ...rules.counting import Basis, counts_of
 from ...rules.documents import Pushed, default_document, read_pushed, read_stored, revision
 from ...rules.shapes import canonical_uuid
 from ...rules.sync import Document, Payload, SyncAnswer, SyncConflict
-from ...storage import sync
+from ...storage.players import sync
 from ..route import Json, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply, matches

@@ -10,7 +10,7 @@ from ...klondike import Timeline
 from ...postgres.database import Database
 from ...rules.replays import VerdictAnswer
 from ...rules.shapes import is_id
-from ...storage import verdicts
+from ...storage.replays import verdicts
 from ..handler_limits import OneAtATime
 from ..route import get
 from ..wire.reply import Reply, matches

@@ -1,12 +1,12 @@
 """The list of recent replays of all players, and its pages: docs/protocol.md "Replays"."""
 
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from ..rules.queries import ListPosition
-from ..rules.replay_lists import RECENT_MAX, Recent
-from .paging import END
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ...rules.queries import ListPosition
+from ...rules.replay_lists import RECENT_MAX, Recent
+from ..paging import END
+from ..rows import converted
 from .replays import NUMBERS, SHOWN
-from .rows import converted
 
 
 def _page(condition: str, verdict: str) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ..postgres.declared import found
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.administration import Reason
-from . import paging
-from .accounts import Player
+from ...postgres.declared import found
+from ...postgres.statement import Call, Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.administration import Reason
+from .. import paging
+from ..players.accounts import Player
 
 EXPORT = "export"  # recorded like an act, although it changes nothing
 

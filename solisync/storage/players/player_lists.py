@@ -7,12 +7,12 @@ that came into the state last.
 
 from typing import Literal, NamedTuple
 
-from ..postgres.declared import maybe
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from .paging import END, LAST_ID
+from ...postgres.declared import maybe
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ..paging import END, LAST_ID
+from ..rows import nested
 from .players import FOUND, FOUND_COLUMNS, FoundPlayer
-from .rows import nested
 
 Order = Literal["newest", "last_used", "replays", "bytes"]
 State = Literal["guests", "suspended", "locked"]

@@ -7,11 +7,11 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
-from ..klondike import Proved, Status, Verdict, in_words
-from ..postgres.declared import maybe
-from ..rules.replays import VerdictAnswer
+from ...klondike import Proved, Status, Verdict, in_words
+from ...postgres.declared import maybe
+from ...rules.replays import VerdictAnswer
+from ..rows import converted, nested
 from .replays import RECORDED_AT
-from .rows import converted, nested
 
 
 class CheckedReplay(Struct, frozen=True):

@@ -10,10 +10,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
 
-from ..postgres.declared import maybe
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from ..rules.export import (
+from ...postgres.declared import maybe
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ...rules.export import (
     ExportedAccount,
     ExportedEntry,
     ExportedEvent,
@@ -23,11 +23,11 @@ from ..rules.export import (
     StoredAvatar,
     StoredReplay,
 )
-from ..rules.queries import ListPosition
-from ..rules.recovery import CodesLeft
-from . import paging
+from ...rules.queries import ListPosition
+from ...rules.recovery import CodesLeft
+from .. import paging
+from ..rows import converted, nested, optional
 from .accounts import AVATAR_URL
-from .rows import converted, nested, optional
 
 PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies: the last one of a page may exceed this by a MiB
@@ -139,7 +139,7 @@ class Page(NamedTuple, Generic[T]):
     last: ListPosition
 
 
-# The names are the ones that `solisync.storage.accounts.delete` erases. Clocks of nodes may be ahead of the database's.
+# The names are the ones that `accounts.delete` erases. Clocks of nodes may be ahead of the database's.
 # So `until` is at least the time of the newest replay and event, and the export misses nothing that was stored before.
 @maybe(
     f"""

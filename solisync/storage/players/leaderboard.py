@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from ..postgres.declared import execute, found, many, maybe
-from ..postgres.statement import Call, Statement
-from ..postgres.transaction import Transaction
-from ..rules.boards import OWN
-from ..rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
+from ...postgres.declared import execute, found, many, maybe
+from ...postgres.statement import Call, Statement
+from ...postgres.transaction import Transaction
+from ...rules.boards import OWN
+from ...rules.leaderboard import ENTRIES, Bests, Entry, OwnEntry
 
 # The limit is not a parameter: without a constant, the planner expects to read and sort a tenth of the table. The
 # subquery isn't an EXISTS, because for that the planner may read all evidence into a hash table.

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from ..postgres.declared import execute, many, one
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Transaction
-from ..rules.administration import KEPT_DAYS
-from .retention import NOW
+from ...postgres.declared import execute, many, one
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Transaction
+from ...rules.administration import KEPT_DAYS
+from ..retention import NOW
 
 
 @dataclass(frozen=True, slots=True)

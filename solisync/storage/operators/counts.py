@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..postgres.declared import one
+from ...postgres.declared import one
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from ..postgres.declared import count, execute, maybe, one
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.recovery import CodesLeft
+from ...postgres.declared import count, execute, maybe, one
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.recovery import CodesLeft
+from ..retention import NOW
 from .accounts import LOCK, Player
-from .retention import NOW
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from ..postgres.declared import count, execute, found, maybe, one
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.sessions import RefreshRecord
+from ...postgres.declared import count, execute, found, maybe, one
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.sessions import RefreshRecord
+from ..retention import NOW
 from .accounts import LOCK, RENAME_EVENTS, NamesOfEvents, registering
-from .retention import NOW
 
 SHORT_DAYS = 30  # until a guest is deleted that was used on one day alone
 

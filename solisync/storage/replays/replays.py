@@ -6,13 +6,13 @@ from datetime import datetime
 
 from msgspec import Raw
 
-from ..postgres.declared import found, maybe
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Transaction
-from ..rules.leaderboard import Bests, Standing
-from ..rules.replays import MOMENT_MAX, ReceivedReplay
-from .accounts import LOCK
-from .leaderboard import improving
+from ...postgres.declared import found, maybe
+from ...postgres.statement import Call, Query, Statement
+from ...postgres.transaction import Transaction
+from ...rules.leaderboard import Bests, Standing
+from ...rules.replays import MOMENT_MAX, ReceivedReplay
+from ..players.accounts import LOCK
+from ..players.leaderboard import improving
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from ..postgres.declared import count, execute, found, maybe
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.sessions import RefreshRecord, Session
+from ...postgres.declared import count, execute, found, maybe
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.sessions import RefreshRecord, Session
+from ..rate_limits import Hit, counting
+from ..retention import NOW
 from .accounts import LOCK
-from .rate_limits import Hit, counting
-from .retention import NOW
 
 MOST = 100  # live sessions of a player
 TOKENS_MAX = 57  # of a player in 60 seconds, for which 61 values of `exp` are free; logins may take the last ones

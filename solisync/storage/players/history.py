@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ..postgres.declared import count, many, maybe
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements
-from ..process.audit import Happened
-from ..rules.queries import ListPosition
-from .paging import END, LAST_NUMBER
-from .retention import NOW
+from ...postgres.declared import count, many, maybe
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements
+from ...process.audit import Happened
+from ...rules.queries import ListPosition
+from ..paging import END, LAST_NUMBER
+from ..retention import NOW
 
 
 @dataclass(frozen=True, slots=True)

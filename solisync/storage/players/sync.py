@@ -6,14 +6,14 @@ from hashlib import sha256
 
 import msgspec
 
-from ..postgres.declared import count, maybe
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
-from ..rules.leaderboard import Bests, Standing
+from ...postgres.declared import count, maybe
+from ...postgres.statement import Call, Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.counting import NO_GAMES, NOTHING_KNOWN, GameCounts, Known
+from ...rules.leaderboard import Bests, Standing
+from ..rows import encoded
 from .accounts import LOCK
 from .leaderboard import improving
-from .rows import encoded
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..klondike import Proved, in_words
-from ..postgres.declared import many
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from ..rules.leaderboard import ENTRIES
-from ..rules.queries import ListPosition
-from .leaderboard import claim_of
-from .paging import END
-from .rows import converted
+from ...klondike import Proved, in_words
+from ...postgres.declared import many
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ...rules.leaderboard import ENTRIES
+from ...rules.queries import ListPosition
+from ..paging import END
+from ..players.leaderboard import claim_of
+from ..rows import converted
 from .verdicts import read_proved
 
 AMONG = 4_000  # only the newest replays, of all players or of one, are searched

@@ -6,14 +6,14 @@ Changes need the lock of the player's row. The transaction that makes them also 
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..postgres.declared import count, execute, many, maybe, one
-from ..postgres.statement import Call, Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.export import ExportedAct, ExportedModeration, ExportedSuspension
+from ...postgres.declared import count, execute, many, maybe, one
+from ...postgres.statement import Call, Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.export import ExportedAct, ExportedModeration, ExportedSuspension
+from ..retention import BEHIND, NOW
+from ..rows import nested, optional
 from .accounts import REVOKE
 from .recovery import forget_link
-from .retention import BEHIND, NOW
-from .rows import nested, optional
 
 
 @dataclass(frozen=True, slots=True)

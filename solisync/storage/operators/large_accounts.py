@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..postgres.declared import found, many, maybe, one
+from ...postgres.declared import found, many, maybe, one
 
 
 @dataclass(frozen=True, slots=True)

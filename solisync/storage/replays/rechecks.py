@@ -5,10 +5,10 @@ A trigger adds new uploads. docs/verification.md "How replays get checked" descr
 
 from collections.abc import Sequence
 
-from ..klondike import PREFERRED
-from ..postgres.declared import execute, one
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ...klondike import PREFERRED
+from ...postgres.declared import execute, one
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
 
 ENQUEUE = Query(
     "admin_check_replays",

@@ -7,11 +7,11 @@ long to write and PostgreSQL longer to read. Reading plain bytea back is as quic
 from binascii import b2a_base64
 from dataclasses import dataclass
 
-from ..postgres.declared import maybe
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
+from ...postgres.declared import maybe
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ..rows import converted
 from .accounts import LOCK
-from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)

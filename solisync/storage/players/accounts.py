@@ -5,13 +5,13 @@ from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from ..postgres.declared import found, maybe, one
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from ..rules.administration import PlayerFacts
-from ..rules.sessions import RefreshRecord
+from ...postgres.declared import found, maybe, one
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ...rules.administration import PlayerFacts
+from ...rules.sessions import RefreshRecord
+from ..rows import encoded, nested
 from .leaderboard import VERIFIED, claim_of
-from .rows import encoded, nested
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ..postgres.declared import maybe
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from ..rules.queries import ListPosition
-from ..rules.replay_lists import RECENT_MAX, OwnReplay, Recent
-from . import paging
+from ...postgres.declared import maybe
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ...rules.queries import ListPosition
+from ...rules.replay_lists import RECENT_MAX, OwnReplay, Recent
+from .. import paging
+from ..rows import converted
 from .replays import NUMBERS, SHOWN
-from .rows import converted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from operator import attrgetter
 from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 
-from ..postgres.declared import many
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements
-from ..rules.shapes import NIL
-from . import paging
+from ...postgres.declared import many
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements
+from ...rules.shapes import NIL
+from .. import paging
 
 MOST = 50  # players found
 PAGE = 16_000  # names that one statement searches for a part of a name: 40 ms at most

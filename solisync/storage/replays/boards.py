@@ -6,14 +6,14 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Raw
 
-from ..postgres.declared import one
-from ..postgres.statement import Query
-from ..postgres.transaction import Statements, Transaction
-from ..rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, Place, Window
-from ..rules.shapes import NIL
-from .accounts import LOCK
-from .leaderboard import VERIFIED
-from .rows import converted
+from ...postgres.declared import one
+from ...postgres.statement import Query
+from ...postgres.transaction import Statements, Transaction
+from ...rules.boards import LIMIT_MAX, NEIGHBOURS, RANKS, BoardEntry, Place, Window
+from ...rules.shapes import NIL
+from ..players.accounts import LOCK
+from ..players.leaderboard import VERIFIED
+from ..rows import converted
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ..postgres.declared import count, found
-from ..postgres.statement import Statement
-from ..postgres.transaction import Statements
-from .retention import NOW
+from ...postgres.declared import count, found
+from ...postgres.statement import Statement
+from ...postgres.transaction import Statements
+from ..retention import NOW
 
 KEPT_DAYS = 400
 

@@ -10,11 +10,11 @@ from datetime import datetime
 
 import msgspec
 
-from ..klondike import Proved, Verdict
-from ..postgres.declared import count, maybe, one
-from ..postgres.statement import Query, Statement
-from ..postgres.transaction import Statements, Transaction
-from .rows import converted
+from ...klondike import Proved, Verdict
+from ...postgres.declared import count, maybe, one
+from ...postgres.statement import Query, Statement
+from ...postgres.transaction import Statements, Transaction
+from ..rows import converted
 
 ATTEMPTS = 3  # a replay's claims that may lapse
 COUNTED = 10_000  # the most replays that are counted in each queue

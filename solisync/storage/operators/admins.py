@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from ..postgres.declared import count, execute, found, many, maybe, one
-from ..rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
-from .retention import NOW
+from ...postgres.declared import count, execute, found, many, maybe, one
+from ...rules.administration import CODE_LIFETIME, SESSION_IDLE, SESSION_LIFETIME, Admin, AdminSession
+from ..retention import NOW
 
 
 def _live(now: str) -> str:

@@ -1,0 +1,1 @@
+"""SQL about operators: acts and admins, the review, counts."""

@@ -1,0 +1,1 @@
+"""SQL about accounts of players: sessions, progress, entries, restrictions, history, exports."""

@@ -1,0 +1,1 @@
+"""SQL about replays: uploads, lists, checks, verdicts, boards."""
