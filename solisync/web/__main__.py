@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 
 from . import console, resources
 
-ROW = "{method:7}{path:44}{limit:13}{protection:8}{handler}"
+ROW = "{method:7}{path:50}{limit:13}{protection:8}{handler}"
 
 
 def rows() -> Iterator[str]:
