@@ -100,9 +100,14 @@ class Running(Reachable):
         """True while all connections to the database are open and idle."""
         return self.service.parts.database.pool.idle == self.service.parts.settings.database_connections
 
+    @property
+    def cached_lists(self):
+        """The caches of the leaderboard and of the newest replays."""
+        return self.service.parts.board, self.service.parts.recent
+
     def forget_lists(self):
         """Forget the cached lists, because the database was emptied without the service."""
-        for cache in (self.service.parts.board, self.service.parts.recent):
+        for cache in self.cached_lists:
             cache.invalidate()
 
 

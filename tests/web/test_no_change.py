@@ -32,7 +32,7 @@ def consequences(server):
             await server.ask("GET", path, bearer=watcher.tokens.access_token)
         await history.flush()
         notices.clear()
-        remembered = [cache for cache in server._caches if cache._latest]
+        remembered = [cache for cache in server.cached_lists if cache._latest]
         await request()
         events = [happened.event for happened in history._waiting]
         return [*notices], not all(cache._latest for cache in remembered), events
