@@ -1,6 +1,6 @@
 -- in batches
 -- Counts the replays of all players without a count, 100 players at a time. If the migration is interrupted, the next
--- one goes on.
+-- one continues.
 DO $$
 DECLARE
     last uuid := '00000000-0000-0000-0000-000000000000';

@@ -165,7 +165,7 @@ async def test_two_nodes_count_each_day_once(server, count, numbers):
 
 @pytest.mark.parametrize("counted", range(0, 8, 3))
 async def test_round_that_a_node_of_1_1_0_left_is_finished(server, count, numbers, counted):
-    """That version stores each number in its own transaction. Killed between two, it leaves the first ones."""
+    """Version 1.1.0 stores each number in its own transaction. A node that is killed between two leaves the first."""
     register(server, 5, YESTERDAY)
     await count()
     server.sql("DELETE FROM daily_numbers WHERE name = ANY (%s)", (list(daily_numbers.NAMES[counted:]),))

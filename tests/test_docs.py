@@ -376,5 +376,5 @@ def test_console_has_the_constants_of_the_service():
     ],
 )
 def test_scripts_of_players_have_the_constants_of_the_service(file, line):
-    """They have no module of constants, which would be one more request of each page."""
+    """A module of constants would be one more request of each page."""
     assert line in (ROOT / file).read_text("utf-8")

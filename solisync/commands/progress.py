@@ -26,7 +26,7 @@ class _Export(Struct, frozen=True):
 
 
 async def restore(task: Task) -> None:
-    """Merge the progress of an export into that of a player; nothing is lowered."""
+    """Merge the progress of an export into a player's; nothing is lowered."""
     file = Path(task.chosen.file)
     export = _read(file)
     try:

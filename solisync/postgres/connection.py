@@ -65,7 +65,7 @@ class Connection(txpostgres.Connection):
     Failures become the exceptions of solisync.errors, which distinguish statements that may be retried. Statements can
     be cancelled unless the connection is shielded: then cancelling only sets `cancelled`, which the pool resets.
 
-    `connect` is that of txpostgres. There is no time limit, because libpq ignores connect_timeout when it connects
+    `connect` of txpostgres has no time limit, because libpq ignores connect_timeout when it connects
     asynchronously. Afterwards the reactor watches a duplicate of the socket's descriptor, because libpq may close the
     socket inside any call. The number of a closed socket would stay registered, and the reactor would not watch the
     next socket of that number.

@@ -27,7 +27,7 @@ from .shared_cache import SECONDS, CoalescingCache
 from .wire.request import Request
 from .wire.site import Site
 
-OTHER_DESCRIPTORS = 64  # files, pipes and sockets that are no connections of players
+OTHER_DESCRIPTORS = 64  # files, pipes and sockets besides connections of players
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ async def test_attempt_to_connect_waits_for_one_event_at_a_time(reactor, dsn):
 
 
 async def test_connection_is_one_of_txpostgres(reactor, dsn):
-    """Cursors and `runQuery` of txpostgres work on it, between statements of its own; its `cancel` is refused."""
+    """Cursors and `runQuery` of txpostgres work on it, between its own statements; its `cancel` is refused."""
     connection = await open_connection(reactor, dsn)
     for number in range(3):
         cursor = await connection.cursor().execute("SELECT %s + 1", (number,))

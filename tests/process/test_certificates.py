@@ -120,7 +120,7 @@ async def test_broken_certificate_of_a_chain_is_named(reactor, files):
         listen(reactor, listening, Factory())
 
 
-async def test_file_that_is_no_certificate_is_one_line(reactor, files):
+async def test_file_without_a_certificate_is_refused_in_one_line(reactor, files):
     """A file may change between the check of the settings and the start of a worker."""
     (files / "fullchain.pem").write_bytes(b"half a file")
     with pytest.raises(FatalError, match=r"can't listen on ssl:0:privateKey=.*no start line"):

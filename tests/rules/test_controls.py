@@ -35,7 +35,7 @@ def test_text_may_have_invisible_characters(place, text):
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("text", REFUSED, ids=ascii)
 def test_text_has_no_control_characters(place, text):
-    """Those of Unicode's two blocks, of directions, and halves of pairs."""
+    """Characters of Unicode's two control blocks, of directions, and halves of pairs."""
     with pytest.raises((BadRequest, ValueError)):
         PLACES[place](text)
 

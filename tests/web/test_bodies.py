@@ -84,7 +84,7 @@ async def test_error_names_the_path_of_a_wrong_type(server):
 @pytest.mark.parametrize(
     "body", [b"[1,", b'{"username": 1} x', b'{"username": 1, "more": tru}', b"12a", b"[1]]", b"nulll"]
 )
-def test_body_that_is_no_json_is_not_blamed_on_a_field(body):
+def test_body_without_json_returns_bad_json_even_if_a_field_is_wrong(body):
     """A wrong type before the fault doesn't hide it. JSON with a wrong field keeps its own code."""
     with pytest.raises(BadRequest) as refused:
         read_json(body, AuthRequest)

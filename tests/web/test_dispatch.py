@@ -32,7 +32,7 @@ def urls(shared_service):
 
 @given(st.data())
 def test_url_map_finds_the_declared_routes(urls, data):
-    """For any method and path it finds the route whose path has these segments, with its variables, or none."""
+    """The map finds the route whose path has these segments, with its variables, or none, for any method and path."""
     method = data.draw(st.sampled_from(["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH"]))
     path = data.draw(paths)
     expected = find_route(players_table(), method, path)
@@ -92,7 +92,7 @@ def test_list_of_routes_names_each_declared_route():
             assert (route.method, route.path, limit, "token" if route.protected else "-") in listed
 
 
-async def test_path_of_a_list_is_no_path_of_a_replay(server):
+async def test_path_of_a_list_is_not_the_path_of_a_replay(server):
     """The recent list can only be read: `recent` is no id, although the paths of replays have one there."""
     for method, status in (("GET", 200), ("DELETE", 405), ("POST", 405)):
         answer = await server.ask(method, "/api/replays/recent")

@@ -95,7 +95,7 @@ async def test_deleting_an_account_deletes_its_recorded_use(small):
 
 
 def test_uploads_of_a_node_of_1_1_0_count(server):
-    """It adds the row of a player itself, without the number of replays."""
+    """The node itself adds the row of a player, without the number of replays."""
     [(ann, *_)] = new_players(server.dsn, 1)
     server.sql("INSERT INTO replay_usage (user_id, used_bytes) VALUES (%s, 0)", (ann,))
     fill(server, ann, 2)
