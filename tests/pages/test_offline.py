@@ -99,6 +99,9 @@ def traveller(chromium, server):
     assert visitor.complaints == []
 
 
+INSTALLED = "navigator.serviceWorker.getRegistration().then(({ installing, waiting }) => !installing && !waiting)"
+
+
 def installed(visitor, path="/play"):
     """Open the game, and wait until the browser keeps it."""
     page = opened(visitor, path)
@@ -134,6 +137,7 @@ def test_page_left_open_keeps_its_build_through_upgrades(server, traveller):
         before = old.evaluate(CACHES)
         page.goto("/play")
         until(page, f"{CACHES}.then((now) => now.length === 2 && now.join() !== {json.dumps(','.join(before))})")
+        until(page, INSTALLED)  # the cache of a build exists before all its files are in it
         assert first in page.evaluate(CACHES)
     server.kill()
     page.goto("/play")
