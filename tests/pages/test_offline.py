@@ -23,6 +23,7 @@ from tests.pages.visitor import FLAGS, Game, Visitor, until
 CACHES = "caches.keys()"
 BUILDS = "[...window.builds].sort()"  # of the scripts that have run in the page
 KEPT = "document.getElementById('offline').textContent"
+INSTALLED = "navigator.serviceWorker.getRegistration().then(({ installing, waiting }) => !installing && !waiting)"
 WORKERS = "navigator.serviceWorker.getRegistrations().then((found) => found.length)"
 CACHED = """(async () => {
   const names = await caches.keys();
@@ -97,9 +98,6 @@ def traveller(chromium, server):
     yield visitor
     visitor.context.close()
     assert visitor.complaints == []
-
-
-INSTALLED = "navigator.serviceWorker.getRegistration().then(({ installing, waiting }) => !installing && !waiting)"
 
 
 def installed(visitor, path="/play"):
