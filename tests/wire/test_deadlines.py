@@ -92,6 +92,14 @@ def test_longest_idle_connection_gives_way_to_a_new_one():
     assert [transport.closing for transport in transports] == [None, None, "close", "close"]
 
 
+def test_connection_that_ends_with_its_reply_is_not_idle(bench, monkeypatch):
+    """A transport may end the connection inside `loseConnection`; nothing may remember it afterwards."""
+    channel, transport = bench.connect()
+    monkeypatch.setattr(transport, "loseConnection", lambda: bench.disconnect(channel))
+    channel.dataReceived(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    assert (bench.connections.open, bench.connections.idle) == (set(), {})
+
+
 def test_new_connection_is_served_when_no_other_is_idle():
     bench = Bench(most_connections=1)
     first = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n")[1]

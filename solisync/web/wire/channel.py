@@ -160,7 +160,7 @@ class Channel(OneTimer, BackpressureChannel):  # type: ignore[misc]  # TimeoutMi
         if self._answered_in_turn == ANSWERS_PER_TURN:
             self._connections.turns.add(self)
         super().requestDone(request)
-        if not self.requests:
+        if not self.requests and self in self._connections.open:  # sending the reply may have ended the connection
             self._connections.idle[self] = None
 
     def _put_off(self, rest: bytes) -> None:
