@@ -3,6 +3,8 @@
 The reasons are in docs/security.md "Tokens and sessions".
 """
 
+import resource
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +30,7 @@ from .wire.request import Request
 from .wire.site import Site
 
 OTHER_DESCRIPTORS = 64  # files, pipes and sockets besides connections of players
+FEWEST_CONNECTIONS = 16  # with whatever limit of open files
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,13 @@ class PlayersApp(App):
         return request.claims
 
 
+def room_for_connections(limit: int, database_connections: int) -> int:
+    """The number of players' connections that a process may have with this limit of open files."""
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(limit - OTHER_DESCRIPTORS - database_connections, FEWEST_CONNECTIONS)
+
+
 def make_site(parts: Parts) -> Site:
     """Build the site, which doesn't listen yet."""
     settings = parts.settings
@@ -188,5 +198,5 @@ def make_site(parts: Parts) -> Site:
         cors_origins=settings.cors_origins,
         access_lines=settings.access_log,
         idle_seconds=settings.idle_seconds,
-        most_connections=raise_limit() - OTHER_DESCRIPTORS - settings.database_connections,
+        most_connections=room_for_connections(raise_limit(), settings.database_connections),
     )

@@ -1,7 +1,11 @@
 """Deadlines for headers, bodies and idle connections, on a test clock (docs/security.md "Bounds")."""
 
+import resource
+import sys
+
 import pytest
 
+from solisync.web.players_app import room_for_connections
 from tests.wire.bench import Bench
 from tests.wire.cases import GET, HEALTH
 from tests.wire.sockets import parse
@@ -98,6 +102,14 @@ def test_connection_that_ends_with_its_reply_is_not_idle(bench, monkeypatch):
     monkeypatch.setattr(transport, "loseConnection", lambda: bench.disconnect(channel))
     channel.dataReceived(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
     assert (bench.connections.open, bench.connections.idle) == (set(), {})
+
+
+@pytest.mark.parametrize(
+    ("limit", "room"), [(1024, 950), (20, 16), (resource.RLIM_INFINITY, sys.maxsize)], ids=["usual", "low", "none"]
+)
+def test_room_for_connections_leaves_descriptors_for_others(limit, room):
+    """A process without a limit of open files closes no connection for another."""
+    assert room_for_connections(limit, 10) == room
 
 
 def test_new_connection_is_served_when_no_other_is_idle():
