@@ -45,12 +45,13 @@ PASSWORD = Limit("password", most=5, seconds=60)
 EXPORT = Limit("export", most=2, seconds=60)
 OPT_IN = Limit("opt_in", most=10, seconds=60)
 JOIN = Limit("join", most=10, seconds=60)
+GAMES = Limit("games", most=60, seconds=60)
 ADMIN = Limit("admin", most=600, seconds=60)  # an admin's reads, and signing out
 ADMIN_ACTS = Limit("admin_acts", most=120, seconds=600)
 ADMIN_GRAVE = Limit("admin_grave", most=10, seconds=600)  # acts that can't be undone, or that give access to an account
 STREAMS = Limit("streams", most=60, seconds=60)  # a player's openings, in each process
 WRONG_CODES = Limit("admin_codes", most=10, seconds=60)  # an address's sign-ins to the console, in each process
-LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN, JOIN)
+LIMITS_OF_PLAYERS = (PASSWORD, EXPORT, OPT_IN, JOIN, GAMES)
 LIMITS = (AUTH, GUEST, ANALYTICS, *LIMITS_OF_PLAYERS, ADMIN, ADMIN_ACTS, ADMIN_GRAVE)
 LOCAL_LIMITS = (STREAMS, WRONG_CODES)
 

@@ -109,12 +109,11 @@ async def restore(transaction: Transaction, player: Player, *, exported: Documen
         return NOTHING
     before = 0 if saved.payload is None else counts_of(read_stored(saved.payload).payload).games_played
     after = change.counts.games_played
-    steps = (*change.steps, change.remembering)
     return Done(
         changed=True,
         before=f"{before} games",
         after=f"{after} games",
-        steps=steps,
+        steps=change.steps,
         notices=change.notices,
         result=after,
     )

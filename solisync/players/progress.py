@@ -1,4 +1,4 @@
-"""Merging into a player's stored progress, by a push, a join or an operator's restore: docs/sync.md."""
+"""Changes of a player's stored progress, by a push, games, a join or an operator's restore: docs/sync.md."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -7,7 +7,8 @@ from ..errors import BadRequest
 from ..events.notices import BoardsChanged, Notice, ProgressStored
 from ..postgres.statement import Call
 from ..rules.counting import NO_GAMES, Basis, GameCounts, add, counts_of, with_counts
-from ..rules.documents import is_news, read_stored, revision
+from ..rules.documents import default_document, is_news, read_stored, revision
+from ..rules.games import Game, Share, with_games
 from ..rules.guests import joined
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -21,9 +22,8 @@ DAY = timedelta(days=1)
 class Change(NamedTuple):
     """Merged progress: the encoded `payload` to answer, and what to do with it.
 
-    `steps` store it, and improve the entry on the leaderboard. `remembering` records what the session's device knows,
-    once it is answered. `shown` is whether the public leaderboard changes. `notices` are for the streams, once the
-    steps are committed.
+    `steps` store it, and improve the entry on the leaderboard. `shown` is whether the public leaderboard changes.
+    `notices` are for the streams, once the steps are committed.
     """
 
     payload: bytes
@@ -31,13 +31,12 @@ class Change(NamedTuple):
     conflicts: list[SyncConflict]
     basis: Basis
     steps: tuple[Call, ...]
-    remembering: Call
     shown: bool
     notices: tuple[Notice, ...]
 
 
 def pushed(player: str, document: Document, saved: Saved, now: datetime) -> Change:
-    """Merge a device's progress; raises BadRequest if the result is too large.
+    """Merge a device's progress, and record what the device knows; raises BadRequest if the result is too large.
 
     Without a session in `saved`, nothing is known about the device, and the higher counters hold.
     """
@@ -49,38 +48,60 @@ def pushed(player: str, document: Document, saved: Saved, now: datetime) -> Chan
     merged, conflicts = merge(document, stored, now, latest=latest, knew_all=knew_all)
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
-    return _change(player, saved, stored, document, merged, conflicts, total.basis, now)
+    change = _bounded(player, saved, stored, merged, now, conflicts, total.basis)
+    known = saved.known.after(counts_of(document.payload), change.counts, total.basis)
+    return change._replace(steps=(*change.steps, sync.remembering(player, saved, known)))
 
 
-def joining(player: str, guest: bytes, saved: Saved, now: datetime) -> Change:
-    """Add a guest's stored progress to the player's; raises BadRequest if the result is too large."""
-    stored, document = None if saved.payload is None else read_stored(saved.payload), read_stored(guest)
-    merged, conflicts = joined(document, stored, player, now)
-    return _change(player, saved, stored, document, merged, conflicts, Basis.COUNTED, now)
+def joining(player: str, guest: bytes, saved: Saved, shared: GameCounts, now: datetime) -> Change:
+    """Add a guest's stored progress, less the `shared` games, to the player's; raises BadRequest if it is too large."""
+    stored = None if saved.payload is None else read_stored(saved.payload)
+    merged, conflicts = joined(read_stored(guest), stored, player, shared, now)
+    return _bounded(player, saved, stored, merged, now, conflicts, Basis.COUNTED)
+
+
+def with_new_games(
+    player: str, games: list[Game], latest: datetime | None, saved: Saved, now: datetime
+) -> tuple[Change, list[Share]]:
+    """Add finished games to the player's progress; return also what each has added."""
+    stored = None if saved.payload is None else read_stored(saved.payload)
+    document, shares = with_games(stored or default_document(player, now), games, latest, now)
+    return _change(player, saved, stored, document, now, [], Basis.COUNTED), shares
+
+
+def _bounded(
+    player: str,
+    saved: Saved,
+    stored: Document | None,
+    merged: Document,
+    now: datetime,
+    conflicts: list[SyncConflict],
+    basis: Basis,
+) -> Change:
+    check_bounds(merged, stored)
+    change = _change(player, saved, stored, merged, now, conflicts, basis)
+    if len(change.payload) > max(PAYLOAD_MAX_BYTES, len(saved.payload or b"")):
+        raise BadRequest("sync_too_large", "sync payload too large")
+    return change
 
 
 def _change(
     player: str,
     saved: Saved,
     stored: Document | None,
-    document: Document,
     merged: Document,
+    now: datetime,
     conflicts: list[SyncConflict],
     basis: Basis,
-    now: datetime,
 ) -> Change:
-    check_bounds(merged, stored)
     payload = merged.encode()
-    if len(payload) > PAYLOAD_MAX_BYTES:
-        raise BadRequest("sync_too_large", "sync payload too large")
     told = saved.counts or (NO_GAMES if stored is None else counts_of(stored.payload))
     counts = counts_of(merged.payload).with_most_draws(told)
     bests = bests_of(merged.payload.stats)
     improved = saved.standing.improved_by(bests)
     shown = improved and bool(saved.standing.visible)
     steps = sync.saving(player, payload, counts, bests if improved else None, now, first=saved.payload is None)
-    known = saved.known.after(counts_of(document.payload), counts, basis)
     notices: tuple[Notice, ...] = (BoardsChanged(("leaderboard",)),) if shown else ()
     if is_news(merged, stored):
         notices = (ProgressStored(player, revision(payload), saved.session), *notices)
-    return Change(payload, counts, conflicts, basis, steps, sync.remembering(player, saved, known), shown, notices)
+    return Change(payload, counts, conflicts, basis, steps, shown, notices)

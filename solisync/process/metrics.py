@@ -109,6 +109,7 @@ class Metrics:
         self.refresh_token_reuse = counter("refresh_token_reuse", "Refresh tokens presented after their use.")
         self.merges = counter("sync_merges", "Pushes merged, by the basis of the merge.", "basis")
         self.conflicts = counter("sync_conflicts", "Conflicts that pushes reported.", "field")
+        self.games = counter("games", "Finished games received by their ids.", "outcome")
         self.events = counter("analytics_events", "Analytics events received.", "outcome")
         self.verdicts = counter("replay_verdicts", "Verdicts on replays.", "status")
         self.timelines = counter("timelines", "Timelines answered, new or from memory.", "source")
@@ -139,6 +140,8 @@ class Metrics:
             self.merges.labels(basis)
         for outcome in ("ok", "wrong", "suspended", "recovered", "reset", "recovery_refused"):
             self.logins.labels(outcome)
+        for outcome in ("counted", "known", "refused"):
+            self.games.labels(outcome)
         for outcome in ("accepted", "duplicate", "rejected"):
             self.events.labels(outcome)
         for outcome in ("sent", "dropped"):

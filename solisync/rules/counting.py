@@ -53,6 +53,10 @@ class GameCounts(NamedTuple):
         most = max(one, other.draw_one_wins), max(three, other.draw_three_wins)
         return GameCounts._make((*rest, *most, time))
 
+    def without(self, other: "GameCounts") -> "GameCounts":
+        """The counts less those of some of the games."""
+        return GameCounts(*[max(mine - its, 0) for mine, its in zip(self, other, strict=True)])
+
     def encode(self) -> str:
         """The counts as JSON; equal counts have equal bytes."""
         return _encode(self).decode()
@@ -141,7 +145,7 @@ def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:
     if not had:
         return Sum(Basis.MAXIMUM, stored, NO_GAMES)
     most = GameCounts(*map(max, had[0], *had))
-    new = GameCounts(*[max(mine - its, 0) for mine, its in zip(pushed, most, strict=True)])
+    new = pushed.without(most)
     if new.draw_one_wins + new.draw_three_wins > new.games_won:  # some were counted before a merge lowered them
         new = new._replace(draw_one_wins=0, draw_three_wins=0)
     six = [

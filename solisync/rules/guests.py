@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from .accounts import Password, TokenPair, Username
-from .counting import counts_of, sum_of, with_counts
+from .counting import GameCounts, counts_of, sum_of, with_counts
 from .merge import merge
 from .shapes import NIL
 from .sync import Document, SyncConflict
@@ -79,14 +79,16 @@ def new_username() -> str:
     return "guest_" + b32encode(token_bytes(8)).decode("ascii").lower()[:12]
 
 
-def joined(guest: Document, stored: Document | None, player: str, now: datetime) -> tuple[Document, list[SyncConflict]]:
+def joined(
+    guest: Document, stored: Document | None, player: str, shared: GameCounts, now: datetime
+) -> tuple[Document, list[SyncConflict]]:
     """Merge a guest's progress into the player's; return it and the conflicts.
 
-    Their games are different, and so add up.
+    Their games add up, except `shared`, the guest's counts of games that the player has too.
     """
     owner = guest.payload.user_id if guest.payload.user_id == NIL else player
     pushed = structs.replace(guest.payload, user_id=stored.payload.user_id if stored else owner)
     merged, conflicts = merge(guest._replace(payload=pushed), stored, now)
     if stored is not None:
-        merged = with_counts(merged, sum_of(counts_of(stored.payload), counts_of(guest.payload)))
+        merged = with_counts(merged, sum_of(counts_of(stored.payload), counts_of(guest.payload).without(shared)))
     return merged, conflicts

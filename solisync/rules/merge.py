@@ -82,6 +82,7 @@ PROGRESS: dict[str, Rule | None] = {
     "daily_challenge_streak": max,
     "daily_challenge_longest_streak": max,
     "daily_challenge_history": _newest,
+    "daily_won_later": _newest,
     "weekly_goal_week_iso": None,
     "weekly_goal_progress": None,
     "unlocked_card_backs": _union,
@@ -200,15 +201,11 @@ def _weekly(pushed: Progress, stored: Progress) -> tuple[str | None, dict[str, i
 
 def _is_after(latest: date, merged: Progress) -> bool:
     """Return whether merged progress has a date after `latest`, or a week after the week of `latest`."""
-    completed, week, history = (
-        merged.daily_challenge_last_completed,
-        merged.weekly_goal_week_iso,
-        merged.daily_challenge_history,
-    )
+    completed, week = merged.daily_challenge_last_completed, merged.weekly_goal_week_iso
     return (
         (completed is not None and completed > latest)
-        or (week is not None and week > _week(latest))
-        or (len(history) > 0 and history[-1] > latest)
+        or (week is not None and week > week_of(latest))
+        or any(days and days[-1] > latest for days in (merged.daily_challenge_history, merged.daily_won_later))
     )
 
 
@@ -216,18 +213,20 @@ def _up_to(latest: date, progress: Progress, stored: Progress | None) -> Progres
     """Remove dates after `latest` from pushed progress; a streak or week of the future becomes the stored one."""
     completed, week = progress.daily_challenge_last_completed, progress.weekly_goal_week_iso
     changes: dict[str, Any] = {
-        "daily_challenge_history": [day for day in progress.daily_challenge_history if day <= latest]
+        name: [day for day in getattr(progress, name) if day <= latest]
+        for name in ("daily_challenge_history", "daily_won_later")
     }
     if completed is not None and completed > latest:
         changes["daily_challenge_last_completed"] = None
         changes["daily_challenge_streak"] = stored.daily_challenge_streak if stored else 0
-    if week is not None and week > _week(latest):
+    if week is not None and week > week_of(latest):
         changes["weekly_goal_week_iso"], changes["weekly_goal_progress"] = None, {}
     return structs.replace(progress, **changes)
 
 
 @lru_cache(2)
-def _week(day: date) -> str:
+def week_of(day: date) -> str:
+    """The ISO week of a day, like 2026-W17."""
     year, week, _ = day.isocalendar()
     return f"{year:04}-W{week:02}"
 

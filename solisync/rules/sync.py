@@ -78,6 +78,10 @@ class Progress(Checked, frozen=True, kw_only=True):
     daily_challenge_streak: U32
     daily_challenge_longest_streak: U32 = 0
     daily_challenge_history: list[date] = msgspec.field(default_factory=list)
+    daily_won_later: Annotated[
+        list[date],
+        Meta(description="days whose deal was won after the day's 36 hours; games add them, pushes need not"),
+    ] = msgspec.field(default_factory=list)
     weekly_goal_week_iso: str | None = None
     weekly_goal_progress: dict[Key, U32]
     unlocked_card_backs: list[U32]
@@ -165,6 +169,7 @@ class Lengths(NamedTuple):
     unlocked_backgrounds: int
     weekly_goal_progress: int
     daily_challenge_history: int
+    daily_won_later: int
     unknown_fields: int
 
 
@@ -174,9 +179,10 @@ MOST = Lengths(
     unlocked_backgrounds=1_000,
     weekly_goal_progress=1_000,
     daily_challenge_history=4_000,
+    daily_won_later=4_000,
     unknown_fields=2_000,
 )
-_NOTHING = Lengths(0, 0, 0, 0, 0, 0)
+_NOTHING = Lengths(0, 0, 0, 0, 0, 0, 0)
 
 
 def check_bounds(document: Document, stored: Document | None) -> None:
@@ -199,5 +205,6 @@ def _counts(document: Document) -> Lengths:
         len(progress.unlocked_backgrounds),
         len(progress.weekly_goal_progress),
         len(progress.daily_challenge_history),
+        len(progress.daily_won_later),
         unknown_fields.total,
     )

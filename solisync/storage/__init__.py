@@ -25,6 +25,7 @@ MODULES = (
     "players.accounts",
     "players.avatars",
     "players.export",
+    "players.games",
     "players.guests",
     "players.history",
     "players.leaderboard",

@@ -73,8 +73,6 @@ MOVE = Statement(
     """,
 )
 
-REMEMBER = Statement("remember_joined", "SELECT remember_answer($1::uuid, $2::bigint, $3::text)")
-
 
 @maybe("SELECT guest IS TRUE FROM users WHERE id = $1::uuid", row=bool)
 async def is_guest(user_id: str) -> bool | None:

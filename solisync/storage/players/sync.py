@@ -60,12 +60,11 @@ def _counts(text: str | None) -> GameCounts | None:
 
 PULL_UNCOUNTED = Statement("sync_pull_uncounted", "SELECT remember_foreign($1::uuid, $2::bigint, $3::text, $4::text)")
 
-# Runs as a separate statement, because only a snapshot taken after the lock sees the push that held the lock before.
-LOAD = Query(
-    "sync_load",
-    """
-    SELECT payload, counted, session.session_id, pushed, answers,
-        leaderboard.visible, best_score, best_time_secs
+SAVED = """
+        payload, counted, session.session_id, pushed, answers, leaderboard.visible, best_score, best_time_secs
+"""
+"""SQL for the columns of `saved_from`."""
+OF_PLAYER = """
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
@@ -76,10 +75,11 @@ LOAD = Query(
         ORDER BY session_id LIMIT 1
     ) AS session ON true
     LEFT JOIN known_states AS known ON known.session_id = session.session_id
-    WHERE id = $1::uuid
-    """,
-    row=saved_from,
-)
+"""
+"""SQL for the tables of SAVED; $2 is the expiry of the access token."""
+
+# Runs as a separate statement, because only a snapshot taken after the lock sees the push that held the lock before.
+LOAD = Query("sync_load", f"SELECT {SAVED} {OF_PLAYER} WHERE id = $1::uuid", row=saved_from)
 
 # LOAD runs as EXECUTE, whose snapshot is older than the table lock that it waits for. If an ALTER TABLE had that lock
 # and rewrote the table, LOAD finds no document although there is one. So the first push of a player inserts and never
@@ -106,6 +106,8 @@ SAVE = Statement(
     SELECT exactly_one(count(*)) FROM saved
     """,
 )
+
+ANSWERED = Statement("sync_answered", "SELECT remember_answer($1::uuid, $2::bigint, $3::text)")
 
 # Keeps answers that pulls have given since LOAD: $5 has those that LOAD has seen.
 REMEMBER = Statement(
@@ -187,6 +189,11 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
         return (REMEMBER_FOR_ALL, user_id, answers[-1])
     last = None if known.pushed is None else known.pushed.encode()
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
+
+
+def answering(user_id: str, access_expiry: int, counts: GameCounts) -> Call:
+    """Record an answer with these counts as one that the session of the access token may have received."""
+    return (ANSWERED, user_id, access_expiry, counts.encode())
 
 
 # Deletes rows of sessions that have expired. The search begins at any id, so that a round costs the same however many

@@ -16,6 +16,7 @@ from .avatars import Avatars
 from .boards import Boards, Challenge
 from .browser_sessions import BrowserSessions
 from .export import Export
+from .games import FinishedGames
 from .guests import Guests
 from .health import Health
 from .html_pages import Pages
@@ -79,6 +80,9 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
         new_id=new_id,
     )
     sync = Sync(database=database, board=board, large_bodies=large_bodies, metrics=metrics, bus=bus, now=now)
+    games = FinishedGames(
+        database=database, limiter=limiter, board=board, large_bodies=large_bodies, metrics=metrics, bus=bus, now=now
+    )
     joins = Joins(
         database=database,
         tokens=tokens,
@@ -106,6 +110,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
         new_passwords,
         *([live_events] if settings.streams else []),
         sync,
+        games,
         Leaderboard(database=database, board=board, bus=bus, now=now),
         Challenge(now=now),
         replays,

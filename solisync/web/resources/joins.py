@@ -20,13 +20,13 @@ from ...process.audit import audit
 from ...rules.administration import suspension_error
 from ...rules.guests import JoinRequest
 from ...rules.sync import SyncAnswer
-from ...storage.players import accounts, guests, restrictions, sync
+from ...storage.players import accounts, games, guests, restrictions, sync
 from ...storage.players.guests import Pair
 from ...storage.replays import replays
 from ..route import post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply
-from .sync import Sync, answer
+from .sync import Sync, answer, etag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +104,10 @@ class Joins:
         steps: tuple[Call, ...] = ()
         if theirs.payload is not None:
             both = len(theirs.payload) + len(saved.payload or b"")
+            shared = await games.shared(transaction, player, guest)
             with self.large_bodies.merging(player, pushed=0, stored=both):
-                change = progress.joining(player, theirs.payload, saved, now)
-            steps = (*change.steps, (guests.REMEMBER, player, access_expiry, change.counts.encode()))
+                change = progress.joining(player, theirs.payload, saved, shared, now)
+            steps = (*change.steps, sync.answering(player, access_expiry, change.counts))
         await guests.move(transaction, player, guest)
         await accounts.delete(transaction, guest, buckets_of(guest))
         try:
@@ -116,7 +117,7 @@ class Joins:
                 self.board.invalidate()
         audit("guest joined", user_id=player)
         self.bus.publish(SessionsEnded(guest), *(change.notices if change else ()))
-        return answer(change.payload, now, change.conflicts) if change else None
+        return answer(change.payload, now, change.conflicts, etag(change.payload)) if change else None
 
     async def _check_room(self, transaction: Transaction, player: str) -> None:
         """Raise BadRequest if the player has no room for replays; otherwise those of a guest fit, all of them."""

@@ -67,9 +67,12 @@ class Sync:
         if pulled.uncounted:
             counts = counts_of(read_stored(pulled.payload).payload)
             await self.database.run(sync.pull_uncounted, player, access_expiry, pulled.payload, counts)
-        tag = f'"{revision(pulled.payload)}"'
-        headers = {"ETag": f"W/{tag}"}  # weak, because the answer contains a time
-        if if_none_match is not None and if_none_match.strip() != "*" and matches(if_none_match, tag):
+        headers = etag(pulled.payload)
+        if (
+            if_none_match is not None
+            and if_none_match.strip() != "*"
+            and matches(if_none_match, headers["ETag"].removeprefix("W/"))
+        ):
             return Reply.not_modified(headers)
         return answer(pulled.payload, now, [], headers)
 
@@ -104,13 +107,19 @@ class Sync:
         with self.large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
             change = progress.pushed(player, pushed.document, saved, now)
         try:
-            await transaction.commit_with(*change.steps, change.remembering)
+            await transaction.commit_with(*change.steps)
         finally:
             if change.shown:
                 self.board.invalidate()
         if change.notices:
             self.bus.publish(*change.notices)
-        return answer(change.payload, now, change.conflicts), change.conflicts, change.basis
+        reply = answer(change.payload, now, change.conflicts, etag(change.payload))
+        return reply, change.conflicts, change.basis
+
+
+def etag(payload: bytes) -> dict[str, str]:
+    """The ETag of an answer with a stored payload: its revision. It is weak, because the answer contains a time."""
+    return {"ETag": f'W/"{revision(payload)}"'}
 
 
 def answer(

@@ -1,0 +1,141 @@
+"""Games that players have sent by their ids, of which each counts once: docs/sync.md."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ...postgres.declared import one
+from ...postgres.statement import Call, Query, Statement
+from ...postgres.transaction import Transaction
+from ...rules.counting import GameCounts
+from ...rules.games import KEPT, KEPT_OF_GUEST, Game, Share
+from ..rate_limits import Hit, counting
+from ..rows import nested
+from .accounts import LOCK
+from .sync import OF_PLAYER, SAVED, Saved, saved_from
+
+MOST_NEW = 10_000  # games of a player in any 24 hours
+
+
+class Memory(NamedTuple):
+    """What a request needs to know of the games before it.
+
+    `wait` has the seconds until the rate limit admits a request, and `full_for` those until there is room for new
+    games; each is None if there is room now. `known` are the ids of the request that were counted before, `latest` is
+    the end of the latest game, and `spare` the number of games to forget none of. Games that ended no later than
+    `forgotten_until` may have been counted.
+    """
+
+    wait: float | None
+    full_for: float | None
+    now: datetime
+    known: list[str]
+    latest: datetime | None
+    spare: int
+    forgotten_until: datetime | None
+
+    def has(self, game: Game) -> bool:
+        """Return whether a game of the request was counted, or may have been."""
+        return game.game_id in self.known or (
+            self.forgotten_until is not None and game.ended_at <= self.forgotten_until
+        )
+
+
+# Counts the request, and reads what sync.LOAD reads.
+LOAD = Query(
+    "games_load",
+    f"""
+    WITH hit AS ({counting("$4", "$5", "$6")} AS wait)
+    SELECT {SAVED}, hit.wait, (
+            SELECT extract(epoch FROM counted_at + interval '24 hours' - now)::float8 FROM games
+            WHERE user_id = $1::uuid AND counted_at > now - interval '24 hours' AND counted_at <= now
+            ORDER BY counted_at DESC
+            OFFSET greatest({MOST_NEW} - cardinality($3::text[]) + cardinality(ids), 0) LIMIT 1
+        ) AS full_for, now, ids AS known,
+        (SELECT ended_at FROM games WHERE user_id = $1::uuid ORDER BY ended_at DESC LIMIT 1) AS latest,
+        CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(memory.games, 0) AS spare, forgotten_until
+    {OF_PLAYER}
+    LEFT JOIN game_memory AS memory ON memory.user_id = id
+    CROSS JOIN hit
+    CROSS JOIN clock_timestamp() AS now
+    CROSS JOIN LATERAL (
+        SELECT ARRAY(
+            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($3::text[]::uuid[])
+        ) AS ids
+    ) AS counted
+    WHERE id = $1::uuid
+    """,  # noqa: S608
+    row=nested(lambda saved, memory: (saved, memory), saved_from, Memory),
+)
+
+ADD = Statement(
+    "games_add",
+    """
+    WITH added AS (
+        INSERT INTO games (user_id, game_id, ended_at, mode, draw_mode, won, score, seconds, xp)
+        SELECT $1::uuid, * FROM unnest(
+            $2::text[]::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::boolean[], $7::int[], $8::int[],
+            $9::int[]
+        )
+        RETURNING true
+    )
+    INSERT INTO game_memory AS memory (user_id, games) SELECT $1::uuid, count(*) FROM added
+    ON CONFLICT (user_id) DO UPDATE SET games = memory.games + excluded.games
+    """,
+)
+
+FORGET = Statement(
+    "games_forget",
+    """
+    WITH gone AS (
+        DELETE FROM games WHERE user_id = $1::uuid AND game_id = ANY (ARRAY(
+            SELECT game_id FROM games WHERE user_id = $1::uuid ORDER BY ended_at, game_id LIMIT $2::int
+        )) RETURNING ended_at
+    )
+    UPDATE game_memory SET games = games - (SELECT count(*) FROM gone),
+        forgotten_until = greatest(forgotten_until, (SELECT max(ended_at) FROM gone))
+    WHERE user_id = $1::uuid
+    """,
+)
+
+
+async def load(
+    transaction: Transaction, user_id: str, access_expiry: int, ids: list[str], request: Hit
+) -> tuple[Saved, Memory] | None:
+    """Lock the player's row, count the request, and read what games need; None if the player no longer exists."""
+    return await transaction.maybe(LOAD, user_id, access_expiry, ids, *request, first=(LOCK, user_id))
+
+
+def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:
+    """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
+    games = [share.game for share in shares]
+    add = (
+        ADD,
+        user_id,
+        [game.game_id for game in games],
+        [game.ended_at for game in games],
+        [game.mode for game in games],
+        [game.draw_mode for game in games],
+        [game.won for game in games],
+        [game.score for game in games],
+        [game.seconds for game in games],
+        [share.xp for share in shares],
+    )
+    return (add,) if len(games) <= spare else (add, (FORGET, user_id, len(games) - spare))
+
+
+@one(
+    """
+    SELECT count(*) AS games_played, count(*) FILTER (WHERE won) AS games_won,
+        coalesce(sum(score) FILTER (WHERE won), 0)::bigint AS lifetime_score, coalesce(sum(xp), 0)::bigint AS total_xp,
+        count(*) FILTER (WHERE won AND draw_mode = 'DrawOne') AS draw_one_wins,
+        count(*) FILTER (WHERE won AND draw_mode = 'DrawThree') AS draw_three_wins,
+        coalesce(sum(seconds) FILTER (WHERE won), 0)::bigint AS time
+    FROM games AS theirs WHERE user_id = $2::uuid AND EXISTS (
+        SELECT FROM games AS own WHERE own.user_id = $1::uuid AND own.game_id = theirs.game_id
+    )
+    """,
+    row=GameCounts,
+)
+async def shared(player: str, guest: str) -> GameCounts:
+    """The counts that a guest has from games that the player has too."""
