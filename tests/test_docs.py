@@ -33,6 +33,7 @@ from solisync.rules.administration import MANY, MESSAGE_MAX, NOTE_MAX
 from solisync.rules.analytics import EVENTS_MAX, PAYLOAD_MAX_BYTES
 from solisync.rules.boards import DAILY_HOURS
 from solisync.rules.events import BOARDS_MAX
+from solisync.rules.games import KEPT, KEPT_OF_GUEST
 from solisync.rules.json_body import MAX_NESTING
 from solisync.rules.leaderboard import DISPLAY_NAME_MAX
 from solisync.rules.replays import EXPONENT_MAX, MOMENT_MAX, SPELLING_MAX
@@ -41,6 +42,7 @@ from solisync.rules.shapes import MAX_BODY
 from solisync.rules.sync import MOST, Achievement, Payload, Progress, Stats
 from solisync.settings.table import TABLE
 from solisync.storage.players.export import PAGE_BYTES
+from solisync.storage.players.games import MOST_NEW
 from solisync.web import handler_limits
 from solisync.web.app import HANDLER_SECONDS
 from solisync.web.console.route import TEXT_MAX
@@ -172,6 +174,8 @@ def test_bounds_on_the_security_page_are_those_of_the_code():
         "history of accounts": f"one row for all that is the same within a second; {history.QUEUE:,} rows wait",
         "keys of guests": f"{rate_limit.PASSWORD.most} changes in {rate_limit.PASSWORD.seconds} s for each player",
         "analytics": f"{reports}, {EVENTS_MAX} events each, {PAYLOAD_MAX_BYTES // 1024} KiB each",
+        "games by their ids": f"{rate_limit.GAMES.most} requests in {rate_limit.GAMES.seconds} s for each player, and"
+        f" {MOST_NEW:,} new games in 24 h; {KEPT:,} ids are kept, of a guest {KEPT_OF_GUEST:,}",
         "joins of guests": f"{rate_limit.JOIN.most} in {rate_limit.JOIN.seconds} s for each player;",
         "exports": f"{EXPORT.most} in {EXPORT.seconds} s for each player; of each at most one page in memory,"
         f" some {PAGE_BYTES // 1024} KiB or one replay",

@@ -21,6 +21,7 @@ from ..rules.boards import BoardPage
 from ..rules.browser_sessions import BrowserLogin, BrowserSession
 from ..rules.challenge import DailyChallenge, DealtCards
 from ..rules.events import StreamEvent
+from ..rules.games import Games, GamesAnswer, SentGame
 from ..rules.guests import ClaimRequest, GuestKeyChange, GuestPair, GuestRequest, JoinRequest
 from ..rules.leaderboard import Entry, OptIn, OwnEntry
 from ..rules.recovery import CodesLeft, CodesRequest, Recovery, RecoveryCodes, Reset
@@ -147,6 +148,10 @@ class Client(Transport):
     async def push(self, payload: Payload) -> SyncAnswer:
         """Merge this progress into the stored progress; return the result."""
         return await self._as_player("POST", "/api/sync/push", SyncAnswer, body=payload)
+
+    async def count_games(self, *games: SentGame) -> GamesAnswer:
+        """Count up to 100 finished games, each once by its id; the same games may be sent again."""
+        return await self._as_player("POST", "/api/games", GamesAnswer, body=Games([*games]))
 
     async def events(self, *boards: str) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events of a stream with these boards; the last is an EndEvent unless the connection is lost.

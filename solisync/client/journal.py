@@ -1,6 +1,6 @@
 """The journal of a device: finished games that the service hasn't counted yet, and won games to upload.
 
-docs/sync.md "A journal" has the rules, docs/clients.md an example.
+docs/sync.md "A journal of totals" has the rules, docs/clients.md an example.
 """
 
 from collections.abc import Callable

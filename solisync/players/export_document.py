@@ -33,6 +33,7 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
         (rules.middle(start.leaderboard, start.sessions, start.codes, done), storage.replays, [user_id]),
         (rules.BEFORE_ANALYTICS, storage.events, start.names),
         (rules.BEFORE_HISTORY, storage.history, [user_id]),
+        (rules.BEFORE_GAMES, storage.games, [user_id]),
     ):
         yield before
         first = True

@@ -8,7 +8,7 @@ from ..events.notices import BoardsChanged, Notice, ProgressStored
 from ..postgres.statement import Call
 from ..rules.counting import NO_GAMES, Basis, GameCounts, add, counts_of, with_counts
 from ..rules.documents import default_document, is_news, read_stored, revision
-from ..rules.games import Game, Share, with_games
+from ..rules.games import ReceivedGame, Share, with_games
 from ..rules.guests import joined
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -61,7 +61,7 @@ def joining(player: str, guest: bytes, saved: Saved, shared: GameCounts, now: da
 
 
 def with_new_games(
-    player: str, games: list[Game], latest: datetime | None, saved: Saved, now: datetime
+    player: str, games: list[ReceivedGame], latest: datetime | None, saved: Saved, now: datetime
 ) -> tuple[Change, list[Share]]:
     """Add finished games to the player's progress; return also what each has added."""
     stored = None if saved.payload is None else read_stored(saved.payload)

@@ -1,8 +1,8 @@
 """The export of everything that is stored about a player: the shape of the document, and its parts as JSON.
 
 Source: docs/protocol.md "The player". The document is written part by part: `opening`, avatar, BEFORE_PROGRESS,
-progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, END. SEPARATOR comes between two records
-of a list.
+progress, `middle`, replays, BEFORE_ANALYTICS, events, BEFORE_HISTORY, history, BEFORE_GAMES, games, END. SEPARATOR
+comes between two records of a list.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ SEPARATOR = b",\n"
 BEFORE_PROGRESS = b',\n"progress":'
 BEFORE_ANALYTICS = b'],\n"analytics":['
 BEFORE_HISTORY = b'],\n"history":['
+BEFORE_GAMES = b'],\n"games":['
 END = b"]}\n"
 
 _encode = msgspec.json.Encoder().encode
@@ -40,6 +41,11 @@ class ExportedAccount(Struct, frozen=True):
     replay_bytes: Annotated[int | None, Meta(description="storage that the replays use; null before the first upload")]
     progress_revision: Annotated[int | None, Meta(description="the number of times that progress was stored")]
     progress_counted: Annotated[RawCounts | None, Meta(description="totals that are counted, not compared")]
+    games: Annotated[int | None, Meta(description="number of games that were sent by id; null before the first")]
+    games_forgotten_until: Annotated[
+        datetime | None,
+        Meta(description="end of the latest one that was forgotten, because there were too many"),
+    ]
     guest: bool
     guest_name: Annotated[str | None, Meta(description="the username that the player had as a guest")]
     joined_guests: Annotated[list[Id], Meta(description="guests whose games the player took over within 30 days")]
@@ -141,6 +147,20 @@ class ExportedHappening(Struct, frozen=True):
     times: Annotated[int, Meta(description="number of such events within a moment")]
 
 
+class ExportedGame(Struct, frozen=True):
+    """A game that was sent by its id, with what it has added to the progress."""
+
+    game_id: Id
+    ended_at: datetime
+    counted_at: datetime
+    mode: str
+    draw_mode: str
+    won: bool
+    score: int
+    seconds: int
+    xp: int
+
+
 class Exported(Struct, frozen=True, kw_only=True):
     """Everything that is stored about a player; `progress` is JSON as it is stored."""
 
@@ -155,6 +175,7 @@ class Exported(Struct, frozen=True, kw_only=True):
     replays: list[ExportedReplay]
     analytics: list[ExportedEvent]
     history: list[ExportedHappening]
+    games: list[ExportedGame]
 
 
 class StoredReplay(NamedTuple):
@@ -199,7 +220,7 @@ def middle(
     return b"".join(b',\n"%b":%b' % (name, _encode(part)) for name, part in parts.items()) + b',\n"replays":['
 
 
-def joined(records: Sequence[StoredReplay | ExportedEvent | ExportedHappening], *, first: bool) -> bytes:
+def joined(records: Sequence[StoredReplay | ExportedEvent | ExportedHappening | ExportedGame], *, first: bool) -> bytes:
     """Records joined by separators; with `first`, no separator comes before them."""
     parts: list[bytes] = []
     for record in records:

@@ -22,7 +22,7 @@ from .json_body import read_json
 from .merge import level, week_of
 from .replays import DifficultyMode
 from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid
-from .surrogates import decode
+from .surrogates import without_lone_surrogates
 from .sync import HISTORY_DAYS, Document, Payload
 
 GAMES_MAX = 100  # of a request
@@ -37,7 +37,7 @@ _TIME_BONUS = 700_000  # points of a win in one second, for the goals of days be
 _I32 = Annotated[int, Meta(ge=0, le=2**31 - 1, examples=[605])]
 
 
-class FinishedGame(Struct, frozen=True, kw_only=True):
+class SentGame(Struct, frozen=True, kw_only=True):
     """A game that has ended."""
 
     game_id: Annotated[Id, Meta(description="a UUID that the client makes for the game")]
@@ -61,10 +61,10 @@ class FinishedGame(Struct, frozen=True, kw_only=True):
 class Games(Struct, frozen=True):
     """Games to count, new ones or not."""
 
-    games: Annotated[list[FinishedGame], Meta(min_length=1, max_length=GAMES_MAX)]
+    games: Annotated[list[SentGame], Meta(min_length=1, max_length=GAMES_MAX)]
 
 
-class _SentGames(Struct, frozen=True):
+class _Undecoded(Struct, frozen=True):
     games: list[Raw]
 
 
@@ -84,7 +84,7 @@ class GamesAnswer(Struct, frozen=True):
     server_time: Time
 
 
-class Game(NamedTuple):
+class ReceivedGame(NamedTuple):
     """A game as it is counted and remembered: `mode` without its level, `ended_at` with the player's offset."""
 
     game_id: str
@@ -108,13 +108,14 @@ class ReceivedGames(NamedTuple):
 class Share(NamedTuple):
     """What a game has added to the progress."""
 
-    game: Game
+    game: ReceivedGame
     xp: int
 
 
 def read_games(body: bytes) -> ReceivedGames:
     """Decode a request, except for its games; raises BadRequest."""
-    sent = read_json(body, _SentGames).games
+    # Half of a surrogate pair, for which msgspec would refuse the whole body, is at most an error of its game.
+    sent = read_json(without_lone_surrogates(body, instead=rb"\ufffd"), _Undecoded).games
     if len(sent) > GAMES_MAX:
         raise BadRequest("batch_too_large", f"request may contain at most {GAMES_MAX} games")
     if not sent:
@@ -125,11 +126,11 @@ def read_games(body: bytes) -> ReceivedGames:
     return ReceivedGames(sent, len(body))
 
 
-def read_game(raw: Raw) -> Game | GameResult:
+def read_game(raw: Raw) -> ReceivedGame | GameResult:
     """One game of a request; or the error, if a field is wrong."""
     text = bytes(raw)
     try:
-        game = decode(text, FinishedGame)
+        game = _decode(text)
         game_id = canonical_uuid(game.game_id)
         if game_id is None:
             return GameResult(None, False, "bad_field")
@@ -139,12 +140,12 @@ def read_game(raw: Raw) -> Game | GameResult:
         return GameResult(_readable_id(text), False, "bad_field")
     mode = game.mode if isinstance(game.mode, str) else "Difficulty"
     seed = read_seed(game.seed)
-    return Game(game_id, mode, game.draw_mode, game.won, game.score, game.seconds, ended_at, game.undone, seed)
+    return ReceivedGame(game_id, mode, game.draw_mode, game.won, game.score, game.seconds, ended_at, game.undone, seed)
 
 
 def _readable_id(text: bytes) -> str | None:
     try:
-        return canonical_uuid(decode(text, _WithId).game_id)
+        return canonical_uuid(_decode_id(text).game_id)
     except msgspec.DecodeError:
         return None
 
@@ -153,8 +154,12 @@ class _WithId(Struct, frozen=True):
     game_id: str
 
 
+_decode = msgspec.json.Decoder(SentGame).decode
+_decode_id = msgspec.json.Decoder(_WithId).decode
+
+
 def with_games(
-    document: Document, games: Iterable[Game], latest: datetime | None, now: datetime
+    document: Document, games: Iterable[ReceivedGame], latest: datetime | None, now: datetime
 ) -> tuple[Document, list[Share]]:
     """A document with these games, and what each has added; `latest` is the end of the latest game counted before.
 
@@ -185,12 +190,12 @@ def with_games(
     return document._replace(payload=changed), shares
 
 
-def results_of(read: Iterable[Game | GameResult], counted: set[str]) -> list[GameResult]:
+def results_of(read: Iterable[ReceivedGame | GameResult], counted: set[str]) -> list[GameResult]:
     """The results of a request's games, of which those with the ids in `counted` were new; an id counts once."""
     left = set(counted)
     results = []
     for game in read:
-        if isinstance(game, Game):
+        if isinstance(game, ReceivedGame):
             results.append(GameResult(game.game_id, game.game_id in left))
             left.discard(game.game_id)
         else:
@@ -198,11 +203,11 @@ def results_of(read: Iterable[Game | GameResult], counted: set[str]) -> list[Gam
     return results
 
 
-def _not_after(now: datetime, game: Game) -> Game:
+def _not_after(now: datetime, game: ReceivedGame) -> ReceivedGame:
     return game if game.ended_at <= now else game._replace(ended_at=now.astimezone(game.ended_at.tzinfo))
 
 
-def _count(stats: dict[str, Any], game: Game, *, in_order: bool) -> None:
+def _count(stats: dict[str, Any], game: ReceivedGame, *, in_order: bool) -> None:
     """Add a game to the statistics; one that is not `in_order` ended before the latest game, and has no streak."""
     _raise(stats, "games_played", stats["games_played"] + 1)
     if not game.won:
@@ -232,12 +237,12 @@ def _raise(counters: dict[str, Any], name: str, value: int) -> None:
     counters[name] = min(value, U32_MAX)
 
 
-def _reward(progress: dict[str, Any], game: Game) -> None:
+def _reward(progress: dict[str, Any], game: ReceivedGame) -> None:
     fast = max(_FAST_LEAST, _FAST_MOST - 40 * game.seconds // _FAST_SECONDS) if game.seconds < _FAST_SECONDS else 0
     progress["total_xp"] += _XP_OF_WIN + fast + (0 if game.undone else _XP_WITHOUT_UNDO)
 
 
-def _win_day(progress: dict[str, Any], game: Game, today: date) -> None:
+def _win_day(progress: dict[str, Any], game: ReceivedGame, today: date) -> None:
     """Enter a win of a day's deal: in the day's time into its history, and later as won later."""
     day = None if game.mode == "Zen" else _day_of(game, today)
     if day is None:
@@ -262,7 +267,7 @@ def _win_day(progress: dict[str, Any], game: Game, today: date) -> None:
         progress["total_xp"] += _XP_OF_DAY
 
 
-def _day_of(game: Game, today: date) -> date | None:
+def _day_of(game: ReceivedGame, today: date) -> date | None:
     """The day whose deal a game was: of the last HISTORY_DAYS, or of the day on which it ended, or the day before."""
     if game.seed is None:
         return None
@@ -289,7 +294,7 @@ def _run(days: list[date], last: date) -> int:
     return next(length for length in count() if end - length not in known)
 
 
-def _meets_goal(day: date, game: Game) -> bool:
+def _meets_goal(day: date, game: ReceivedGame) -> bool:
     challenge = daily_challenge(day)
     if challenge.max_time_secs is not None:
         return game.seconds <= challenge.max_time_secs
@@ -298,7 +303,7 @@ def _meets_goal(day: date, game: Game) -> bool:
 
 
 # The goals of a week: name, number of wins, and which wins count.
-_WEEKLY: tuple[tuple[str, int, Callable[[Game], bool]], ...] = (
+_WEEKLY: tuple[tuple[str, int, Callable[[ReceivedGame], bool]], ...] = (
     ("weekly_5_wins", 5, lambda game: True),
     ("weekly_3_no_undo", 3, lambda game: not game.undone),
     ("weekly_3_fast", 3, lambda game: game.seconds < 180),
@@ -307,7 +312,7 @@ _WEEKLY: tuple[tuple[str, int, Callable[[Game], bool]], ...] = (
 )
 
 
-def _meet_weekly(progress: dict[str, Any], game: Game) -> None:
+def _meet_weekly(progress: dict[str, Any], game: ReceivedGame) -> None:
     week, known = week_of(game.ended_at.date()), progress["weekly_goal_week_iso"] or ""
     if week < known:
         return

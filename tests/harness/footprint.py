@@ -6,13 +6,16 @@ The ids in the table `imported` are excluded, because they are kept forever (doc
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
+from msgspec import convert
 from msgspec.structs import replace
 from psycopg2 import sql
 
 from solisync.client import Client
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import AnalyticsEvent, Batch
+from solisync.rules.games import SentGame
 from tests.harness.boards import check
+from tests.harness.games import game
 from tests.harness.postgres import connect, run_sql
 
 COLUMNS = """
@@ -69,6 +72,8 @@ async def play(dsn, client, name):
     pulled = (await client.pull()).merged
     stats = replace(pulled.stats, games_won=1, best_single_score=54_321, fastest_win_seconds=45_678)
     await client.push(replace(pulled, stats=stats))
+    await client.count_games(convert(game(score=7_531, seconds=8_642), SentGame))
+    run_sql(dsn, "UPDATE game_memory SET forgotten_until = '2020-02-20' WHERE user_id = %s", (player,))
     await client.opt_in(name)
     await client.upload_avatar(PIXEL, "image/png")
     head = '{"mode": "Classic", "draw_mode": "DrawOne", "final_score": 7.50, "time_seconds": 98765, "seed": 123456789'

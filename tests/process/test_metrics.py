@@ -18,6 +18,7 @@ from solisync.process.scrape import scrape_site
 from solisync.supervisor import worker_environ
 from tests.harness.constants import PASSWORD, PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, serving, start
+from tests.harness.games import game
 from tests.harness.payloads import progress_of
 from tests.harness.postgres import truncate
 from tests.harness.processes import children, descriptors, free_port, replaced, wait_until_ready, workers
@@ -125,6 +126,9 @@ async def test_accounts_and_pushes_are_counted(service):
     event = {"id": "11111111-1111-4111-8111-111111111111", "event_type": "won", "client_time": "2026-01-01T00:00:00Z"}
     batch = {"session_id": "s", "events": [event, event, event | {"event_type": "No"}]}
     assert (await service.process.ask("POST", "/api/analytics", body=batch)).status == 200
+    won = game()
+    games = {"games": [won, won, game(won=None)]}
+    assert (await service.process.ask("POST", "/api/games", body=games, bearer=token)).status == 200
     for name, password in (("ann", PASSWORD), ("ann", PASSWORD + "!"), ("nobody", PASSWORD)):
         await service.process.ask("POST", "/api/auth/login", body={"username": name, "password": password})
         await Browser(service.process).begin(name, password)
@@ -139,6 +143,7 @@ async def test_accounts_and_pushes_are_counted(service):
     assert merged == [0, 2, 0]  # the token is two refreshes old, and names no session
     assert await added("sync_conflicts_total", "field", "win_streak_current") == [1]
     assert await added("analytics_events_total", "outcome", "accepted", "duplicate", "rejected") == [1, 1, 1]
+    assert await added("games_total", "outcome", "counted", "known", "refused") == [1, 1, 1]
     assert await added("logins_total", "outcome", "ok", "wrong") == [2, 4]
 
 

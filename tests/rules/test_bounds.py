@@ -38,6 +38,7 @@ DOCUMENTS = {
     "unlocked_backgrounds": lambda count: example(progress__unlocked_backgrounds=[*range(count)]),
     "weekly_goal_progress": lambda count: example(progress__weekly_goal_progress={f"g{n}": 1 for n in range(count)}),
     "daily_challenge_history": lambda count: example(progress__daily_challenge_history=dates(count)),
+    "daily_won_later": lambda count: example(progress__daily_won_later=dates(count)),
     "unknown_fields": unknown,
 }
 

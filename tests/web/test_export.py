@@ -113,7 +113,7 @@ async def test_document_has_all_parts(server):
     assert (answer.headers["content-type"], answer.headers["cache-control"]) == ("application/json", "no-store")
     document = answer.json
     parts = ["exported_at", "account", "avatar", "progress", "leaderboard", "sessions", "recovery_codes", "moderation"]
-    assert list(document) == [*parts, "replays", "analytics", "history"]
+    assert list(document) == [*parts, "replays", "analytics", "history", "games"]
     assert document["moderation"] == {"suspension": None, "locked_since": None, "access_cutoff": None, "acts": []}
     assert abs(datetime.fromisoformat(document["exported_at"]) - datetime.now(UTC)) < timedelta(minutes=1)
     assert document["account"] == document["account"] | {"id": player, "username": "ann"}
@@ -146,7 +146,7 @@ async def test_document_of_a_new_player_is_mostly_empty(server):
     """Missing parts are null or empty."""
     client = await server.player("ann")
     document = (await download(server, client)).json
-    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "analytics": [], "history": []}
+    empty = {"avatar": None, "progress": None, "leaderboard": None, "replays": [], "games": []}
     assert {name: document[name] for name in empty} == empty
 
 

@@ -158,6 +158,7 @@ async def test_only_required_fields_are_required(server):
     optional = {
         "daily_challenge_longest_streak",
         "daily_challenge_history",
+        "daily_won_later",
         "weekly_goal_week_iso",
         "challenge_index",
         *(

@@ -17,6 +17,7 @@ from ...rules.export import (
     ExportedAccount,
     ExportedEntry,
     ExportedEvent,
+    ExportedGame,
     ExportedHappening,
     ExportedSession,
     ReplayHead,
@@ -33,6 +34,7 @@ PAGE_REPLAYS = 64
 PAGE_BYTES = 262_144  # of bodies: the last one of a page may exceed this by a MiB
 PAGE_EVENTS = 128  # each payload may take 4 KiB
 PAGE_HISTORY = 1_000
+PAGE_GAMES = 1_000
 START = ListPosition(*paging.position(None, paging.FIRST_TIME))
 
 T = TypeVar("T")
@@ -132,6 +134,18 @@ HISTORY = Query(
 )
 
 
+GAMES = Query(
+    "export_games",
+    f"""
+    SELECT game_id, ended_at, counted_at, mode, draw_mode, won, score, seconds, xp FROM games
+    WHERE (user_id, ended_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
+      AND counted_at <= $4::timestamptz
+    ORDER BY user_id, ended_at, game_id LIMIT {PAGE_GAMES}
+    """,  # noqa: S608
+    row=ExportedGame,
+)
+
+
 class Page(NamedTuple, Generic[T]):
     """Consecutive records, and the position of the last one, after which the next page begins."""
 
@@ -145,7 +159,7 @@ class Page(NamedTuple, Generic[T]):
     f"""
     SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
-        guest IS TRUE AS guest, guest_name,
+        game_memory.games, forgotten_until AS games_forgotten_until, guest IS TRUE AS guest, guest_name,
         ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id ORDER BY joined_at) AS joined_guests,
         display_name, best_score, best_time_secs, recorded_at, visible,
         session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
@@ -160,6 +174,7 @@ class Page(NamedTuple, Generic[T]):
     LEFT JOIN sync_states ON sync_states.user_id = users.id
     LEFT JOIN replay_usage ON replay_usage.user_id = users.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
+    LEFT JOIN game_memory ON game_memory.user_id = users.id
     CROSS JOIN LATERAL (
         SELECT array_agg(id) AS ids, array_agg(begun_at) AS begun, array_agg(used_at) AS used,
             array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access,
@@ -243,3 +258,11 @@ async def history(
         return None
     last, happening = found[-1]
     return Page([each for _, each in found], ListPosition(happening.at, str(last)))
+
+
+async def games(
+    statements: Statements, user_id: str, after: ListPosition, until: datetime
+) -> Page[ExportedGame] | None:
+    """The next games that a player has sent by their ids; None at the end."""
+    found = await statements.many(GAMES, user_id, *after, until)
+    return Page(found, ListPosition(found[-1].ended_at, found[-1].game_id)) if found else None

@@ -8,7 +8,7 @@ from ...postgres.declared import one
 from ...postgres.statement import Call, Query, Statement
 from ...postgres.transaction import Transaction
 from ...rules.counting import GameCounts
-from ...rules.games import KEPT, KEPT_OF_GUEST, Game, Share
+from ...rules.games import KEPT, KEPT_OF_GUEST, ReceivedGame, Share
 from ..rate_limits import Hit, counting
 from ..rows import nested
 from .accounts import LOCK
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
     spare: int
     forgotten_until: datetime | None
 
-    def has(self, game: Game) -> bool:
+    def has(self, game: ReceivedGame) -> bool:
         """Return whether a game of the request was counted, or may have been."""
         return game.game_id in self.known or (
             self.forgotten_until is not None and game.ended_at <= self.forgotten_until

@@ -18,7 +18,15 @@ from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
 from ...rules.counting import NO_GAMES, counts_of
 from ...rules.documents import default_document, read_stored
-from ...rules.games import Game, GameResult, Games, GamesAnswer, ReceivedGames, read_game, read_games, results_of
+from ...rules.games import (
+    Games,
+    GamesAnswer,
+    ReceivedGame,
+    ReceivedGames,
+    read_game,
+    read_games,
+    results_of,
+)
 from ...storage.players import games, sync
 from ..route import Json, post
 from ..shared_cache import CoalescingCache
@@ -58,7 +66,8 @@ class FinishedGames:
         """
         self.limiter.check(GAMES, player)
         read = [read_game(raw) for raw in body.games]
-        payload, counted = await self.database.transact(self._count, player, access_expiry, read, body.size)
+        sent = {game.game_id: game for game in reversed(read) if isinstance(game, ReceivedGame)}  # the first of an id
+        payload, counted = await self.database.transact(self._count, player, access_expiry, sent, body.size)
         results = results_of(read, counted)
         for result in results:
             self.metrics.games.labels("counted" if result.counted else "refused" if result.error else "known").inc()
@@ -68,10 +77,14 @@ class FinishedGames:
         return Reply(body=b'{"games":%b,"merged":%b,"server_time":%b}' % parts, headers=headers)
 
     async def _count(
-        self, transaction: Transaction, player: str, access_expiry: int, read: list[Game | GameResult], size: int
+        self,
+        transaction: Transaction,
+        player: str,
+        access_expiry: int,
+        sent: dict[str, ReceivedGame],
+        size: int,
     ) -> tuple[bytes | None, set[str]]:
         """Count the new games of a request; return the stored progress, if any, and the ids of the new games."""
-        sent = {game.game_id: game for game in reversed(read) if isinstance(game, Game)}  # of equal ids, the first
         loaded = await games.load(transaction, player, access_expiry, [*sent], GAMES.hit(player))
         if loaded is None:
             raise NotFound("user_not_found")
@@ -79,11 +92,10 @@ class FinishedGames:
         self.limiter.settle(GAMES, player, memory.wait)
         new = [game for game in sent.values() if not memory.has(game)]
         if not new:
-            counts = saved.counts or (
-                NO_GAMES if saved.payload is None else counts_of(read_stored(saved.payload).payload)
-            )
+            stored = saved.payload
+            counts = saved.counts or (NO_GAMES if stored is None else counts_of(read_stored(stored).payload))
             await transaction.commit_with(sync.answering(player, access_expiry, counts))
-            return saved.payload, set()
+            return stored, set()
         if memory.full_for is not None:
             self.metrics.refused(GAMES.name)
             raise TooMany(ceil(memory.full_for))
