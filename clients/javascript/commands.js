@@ -3,7 +3,16 @@
 
 import { Solisync, SolisyncError } from "./src/solisync.js";
 
-const SHOWN = ["games_played", "games_won", "games_lost", "lifetime_score", "draw_one_wins", "draw_three_wins", "best_single_score", "fastest_win_seconds"];
+const SHOWN = [
+  "games_played",
+  "games_won",
+  "games_lost",
+  "lifetime_score",
+  "draw_one_wins",
+  "draw_three_wins",
+  "best_single_score",
+  "fastest_win_seconds",
+];
 const POLL_MS = 200;
 
 /** Return a function from a command to its answer. @param {(directory: string) => import("./src/stores.js").Store} newStore @param {string[]} [can] further abilities of the driver */
@@ -21,7 +30,11 @@ export function commands(newStore, can = []) {
       solis?.close();
       ahead = clock;
       events = {};
-      solis = new Solisync(url, { store: newStore(store), background: false, now: () => new Date(Date.now() + 1000 * ahead) });
+      solis = new Solisync(url, {
+        store: newStore(store),
+        background: false,
+        now: () => new Date(Date.now() + 1000 * ahead),
+      });
       solis.on("event", ({ event, data }) => {
         const { heard, waiting } = queue(event);
         const next = waiting.shift();
@@ -69,7 +82,11 @@ export function commands(newStore, can = []) {
   return async (/** @type {{id: number, do: string}} */ command) => {
     const { id, do: name } = command;
     try {
-      if (!["open", "clock", "register", "login", "guest", "finish", "sync", "totals"].includes(name) && !(await solis.player())) return { id, error: { code: "signed_out" } };
+      if (
+        !["open", "clock", "register", "login", "guest", "finish", "sync", "totals"].includes(name) &&
+        !(await solis.player())
+      )
+        return { id, error: { code: "signed_out" } };
       return { id, ok: (await work[name](command)) ?? {} };
     } catch (error) {
       if (!(error instanceof SolisyncError)) return { id, error: { code: "broken", message: String(error.stack) } };

@@ -29,7 +29,9 @@ function textOf(read) {
 
 /** Where process numbers mean the same as here: this machine since its start, and on Linux this container. */
 const HERE = [
-  hostname(), textOf(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")), textOf(() => readlinkSync("/proc/self/ns/pid")),
+  hostname(),
+  textOf(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")),
+  textOf(() => readlinkSync("/proc/self/ns/pid")),
 ].join();
 
 /** Whether the holder of a lock has certainly ended. A number that runs proves nothing: it may be another process. @param {string} text of the lock */
@@ -46,7 +48,8 @@ function hasEnded(text) {
 }
 
 /** @param {string[]} files @param {string} prefix */
-const endingsOf = (files, prefix) => files.filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length));
+const endingsOf = (files, prefix) =>
+  files.filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length));
 
 /** @param {string} code of the error that counts as nothing @returns {(error: any) => null} */
 const unless = (code) => (error) => {
@@ -71,7 +74,7 @@ async function locked(directory, name, work) {
   const highest = (/** @type {string[]} */ files) => Math.max(0, ...endingsOf(files, locks).map(Number));
   const own = join(directory, tries + mark);
   let [seen, silence, looked] = ["", 0, performance.now()];
-  for (;; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
+  for (; ; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
     const last = highest(await readdir(directory));
     const text = last ? await readFile(at(last), "utf8").catch(unless("ENOENT")) : "";
     if (text === null) continue; // there is a higher number by now
@@ -84,18 +87,34 @@ async function locked(directory, name, work) {
     marks.add(mark);
     try {
       await file.writeFile(head + beatOf(0));
-      if (!(await link(own, at(number)).then(() => true, unless("EEXIST")).catch(unless("ENOENT")))) continue;
+      if (
+        !(await link(own, at(number))
+          .then(() => true, unless("EEXIST"))
+          .catch(unless("ENOENT")))
+      )
+        continue;
       const files = await readdir(directory);
-      if (highest(files) !== number) { // this process has slept between two lines
+      if (highest(files) !== number) {
+        // this process has slept between two lines
         await rm(at(number), { force: true });
         continue;
       }
-      const old = endingsOf(files, locks).map(Number).filter((other) => other < last).map(at);
+      const old = endingsOf(files, locks)
+        .map(Number)
+        .filter((other) => other < last)
+        .map(at);
       const left = endingsOf(files, tries).map((other) => join(directory, tries + other)); // of killed processes, or too late
       await Promise.all([...old, ...left].map((path) => rm(path, { force: true })));
       let [count, beat] = [0, Promise.resolve()];
       const place = Buffer.byteLength(head);
-      const beats = setInterval(() => (beat = file.write(beatOf(++count), place).then(() => {}, () => {})), BEAT_MS).unref();
+      const beats = setInterval(
+        () =>
+          (beat = file.write(beatOf(++count), place).then(
+            () => {},
+            () => {},
+          )),
+        BEAT_MS,
+      ).unref();
       try {
         return await work(() => highest(readdirSync(directory)) === number);
       } finally {
@@ -146,20 +165,22 @@ export function fileStore(directory) {
     return text ? JSON.parse(text) : undefined;
   };
   /** @template T @param {string} name @param {(held: () => boolean) => Promise<T>} work */
-  const exclusively = (name, work) => queues.run(name, async () => {
-    await mkdir(directory, { recursive: true });
-    return locked(directory, name, work);
-  });
+  const exclusively = (name, work) =>
+    queues.run(name, async () => {
+      await mkdir(directory, { recursive: true });
+      return locked(directory, name, work);
+    });
   /** @template T @param {(value: any) => [any, T]} alter @returns {Promise<T>} */
-  const change = (alter) => exclusively("change", async (held) => {
-    const left = (await readdir(directory)).filter((file) => file.startsWith(`${FILE}.new`));
-    await Promise.all(left.map((file) => rm(join(directory, file), { force: true })));
-    const [next, result] = alter(await read());
-    await replace(directory, JSON.stringify(next), held);
-    return result;
-  }).catch((error) => {
-    if (error !== LOST) throw error;
-    return change(alter);
-  });
+  const change = (alter) =>
+    exclusively("change", async (held) => {
+      const left = (await readdir(directory)).filter((file) => file.startsWith(`${FILE}.new`));
+      await Promise.all(left.map((file) => rm(join(directory, file), { force: true })));
+      const [next, result] = alter(await read());
+      await replace(directory, JSON.stringify(next), held);
+      return result;
+    }).catch((error) => {
+      if (error !== LOST) throw error;
+      return change(alter);
+    });
   return { read, change, exclusively };
 }

@@ -632,7 +632,7 @@ def test_scripts_load_pictures_when_they_are_seen():
     pictures = [rest for script in scripts for rest in script.split('h("img", ')[1:]]
     assert len(pictures) == 3
     for picture in pictures:
-        assert re.match(r'\{ loading: "lazy", width: "\d+", height: "\d+", src\b', picture)
+        assert re.match(r'\{\s+loading: "lazy",\s+width: "\d+",\s+height: "\d+",\s+src\b', picture)
 
 
 @pytest.mark.parametrize(("length", "compressed"), [(1_000, True), (PAGE_BYTES, False)])

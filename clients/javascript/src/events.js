@@ -48,7 +48,7 @@ export class Stream {
 
   /** Keep the stream open until `signal`, or until the service has too many streams of the player, or refuses it permanently: then throw the error. @param {AbortSignal} signal */
   async run(signal) {
-    for (let wait = PAUSE_MS; !signal.aborted; ) {
+    for (let wait = PAUSE_MS; !signal.aborted;) {
       this.#current = new AbortController();
       const either = AbortSignal.any([signal, this.#current.signal]);
       try {

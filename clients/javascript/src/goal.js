@@ -12,7 +12,8 @@ export const DAY_HOURS = 36;
 export const hasBonus = ({ date }) => date < BONUS_ENDS;
 
 /** The points that count for a goal. @param {Goal} goal @param {number} score @param {number} seconds */
-export const counting = (goal, score, seconds) => score + (hasBonus(goal) ? Math.floor(BONUS / Math.max(1, seconds)) : 0);
+export const counting = (goal, score, seconds) =>
+  score + (hasBonus(goal) ? Math.floor(BONUS / Math.max(1, seconds)) : 0);
 
 /** Whether a win meets a goal. @param {Goal} goal @param {number} score @param {number} seconds */
 export function meets(goal, score, seconds) {

@@ -7,28 +7,32 @@
 const DAMAGED = "solisync.damaged";
 
 /** Open the database of a name, whose only object store has the same name. @param {string} name @returns {Promise<IDBDatabase>} */
-const opened = (name) => new Promise((resolve, reject) => {
-  const asked = indexedDB.open(name);
-  asked.onupgradeneeded = () => asked.result.createObjectStore(name);
-  asked.onerror = () => reject(asked.error);
-  asked.onsuccess = () => resolve(asked.result);
-});
+const opened = (name) =>
+  new Promise((resolve, reject) => {
+    const asked = indexedDB.open(name);
+    asked.onupgradeneeded = () => asked.result.createObjectStore(name);
+    asked.onerror = () => reject(asked.error);
+    asked.onsuccess = () => resolve(asked.result);
+  });
 
 /** Run `work` in a transaction. When the browser closes the database, as on a full disk, transactions report nothing. @template T @param {IDBDatabase} database @param {IDBTransactionMode} mode @param {(store: IDBObjectStore, done: (result: T) => void) => void} work @returns {Promise<T>} */
-const transacted = (database, mode, work) => new Promise((resolve, reject) => {
-  const [name] = database.objectStoreNames;
-  const transaction = database.transaction(name, mode, { durability: "strict" });
-  const ended = new AbortController();
-  database.addEventListener("close", () => reject(new Error("The browser has closed the database.")), { signal: ended.signal });
-  /** @type {T} */
-  let result;
-  work(transaction.objectStore(name), (given) => (result = given));
-  transaction.oncomplete = () => {
-    ended.abort();
-    resolve(result);
-  };
-  transaction.onabort = () => reject(transaction.error);
-});
+const transacted = (database, mode, work) =>
+  new Promise((resolve, reject) => {
+    const [name] = database.objectStoreNames;
+    const transaction = database.transaction(name, mode, { durability: "strict" });
+    const ended = new AbortController();
+    database.addEventListener("close", () => reject(new Error("The browser has closed the database.")), {
+      signal: ended.signal,
+    });
+    /** @type {T} */
+    let result;
+    work(transaction.objectStore(name), (given) => (result = given));
+    transaction.oncomplete = () => {
+      ended.abort();
+      resolve(result);
+    };
+    transaction.onabort = () => reject(transaction.error);
+  });
 
 /** Whether this browser keeps no data of sites. */
 function keepsNothing() {
@@ -63,17 +67,20 @@ export function indexedDbStore(name) {
       if (!error) throw error; // the work has ended the transaction
       if (error.name === "UnknownError" && mode === "readwrite") globalThis.localStorage?.setItem(DAMAGED, "1");
       if (opening === connection) opening = undefined;
-      connection.then((database) => database.close(), () => {});
+      connection.then((database) => database.close()).catch(() => {});
       if (last) throw error;
       return transact(mode, work, true);
     }
   }
 
   return {
-    read: async () => instead ? (await instead).read() : transact("readonly", (store, done) => {
-      const asked = store.get(name);
-      asked.onsuccess = () => done(asked.result);
-    }),
+    read: async () =>
+      instead
+        ? (await instead).read()
+        : transact("readonly", (store, done) => {
+            const asked = store.get(name);
+            asked.onsuccess = () => done(asked.result);
+          }),
     async change(alter) {
       if (instead) return (await instead).change(alter);
       /** @type {{error: unknown} | undefined} */
@@ -94,7 +101,9 @@ export function indexedDbStore(name) {
         throw thrown ? thrown.error : error;
       });
     },
-    exclusively: async (work, run) => instead ? (await instead).exclusively(work, run) // locks are refused, too
-      : (await import("./locks.js")).exclusively(`${name}.${work}`, run),
+    exclusively: async (work, run) =>
+      instead
+        ? (await instead).exclusively(work, run) // locks are refused, too
+        : (await import("./locks.js")).exclusively(`${name}.${work}`, run),
   };
 }

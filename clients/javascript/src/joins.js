@@ -58,7 +58,9 @@ export class Joins {
 
   /** Another token of the guest, if its key is left to try. @param {import("./kept.js").Joining} joining @param {SolisyncError} error @returns {Promise<{token: string | null, cause?: SolisyncError}>} */
   async #anew({ key }, { code }) {
-    return { token: key && (code === "unauthorized" || code === "not_a_guest") ? await this.tokens.tokenOfGuest(key) : null };
+    return {
+      token: key && (code === "unauthorized" || code === "not_a_guest") ? await this.tokens.tokenOfGuest(key) : null,
+    };
   }
 
   /** Finish the join before other work, unless the service has refused it today. A refusal holds nothing up. */

@@ -29,14 +29,20 @@ export function localTime(moment) {
 const bare = (entries) => Object.setPrototypeOf(Object.fromEntries(entries), null);
 
 /** @param {any} value @returns {value is Journal} */
-const isJournal = (value) => Array.isArray(value?.games) && Array.isArray(value.wins)
-  && (value.sent === null || (typeof value.sent?.body === "string" && value.sent.games <= value.games.length));
+const isJournal = (value) =>
+  Array.isArray(value?.games) &&
+  Array.isArray(value.wins) &&
+  (value.sent === null || (typeof value.sent?.body === "string" && value.sent.games <= value.games.length));
 
 /** The stored journals, without invalid ones. @param {any} value @returns {Journals} */
 export function sound(value) {
   const { known, uploaded, of } = Object(value);
   const journals = Object.entries(Object(of)).filter(([, journal]) => isJournal(journal));
-  return { known: Array.isArray(known) ? known : [], uploaded: bare(Object.entries(Object(uploaded))), of: bare(journals) };
+  return {
+    known: Array.isArray(known) ? known : [],
+    uploaded: bare(Object.entries(Object(uploaded))),
+    of: bare(journals),
+  };
 }
 
 /** Remove what is empty or old. @param {Journals} all */

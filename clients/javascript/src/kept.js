@@ -9,11 +9,15 @@ import { SolisyncError } from "./transport.js";
  * @typedef {{token: string, key: string | null, refused: number}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time of the service's last refusal
  */
 
-/** The value of a store, without what isn't valid. @param {any} value @returns {State} */
+/** What a store has after signing out. */
+export const SIGNED_OUT = { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null };
+
+/** The value of a store, without invalid journals. @param {any} value @returns {State} */
 function stateOf(value) {
-  const { player = null, isGuest = null, session = null, retryKey = null, signing = null, refused = null, guest = null, joining: asked = null, journals } = Object(value);
-  const joining = typeof asked === "string" ? { token: asked, key: null, refused: 0 } : asked; // version 1.1 has stored a string
-  return { player, isGuest, session, retryKey, signing, refused, guest, joining, journals: sound(journals) };
+  const state = { ...SIGNED_OUT, signing: null, guest: null, ...value };
+  const { joining, journals } = state;
+  if (typeof joining === "string") state.joining = { token: joining, key: null, refused: 0 }; // version 1.1 has stored it
+  return { ...state, journals: sound(journals) };
 }
 
 /** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
@@ -22,7 +26,9 @@ async function stored(work) {
     return await work();
   } catch (error) {
     if (error instanceof SolisyncError) throw error;
-    throw Object.assign(new SolisyncError(0, "storage", "Your games can’t be saved on this device now."), { cause: error });
+    throw Object.assign(new SolisyncError(0, "storage", "Your games can’t be saved on this device now."), {
+      cause: error,
+    });
   }
 }
 
@@ -54,13 +60,15 @@ export class Kept {
   async change(alter) {
     const before = [...this.#unsaved];
     let state = this.#last;
-    const result = await stored(() => this.store.change((value) => {
-      state = stateOf(value);
-      for (const earlier of before) earlier(state);
-      const result = alter(state);
-      tidy(state.journals);
-      return [state, result];
-    }));
+    const result = await stored(() =>
+      this.store.change((value) => {
+        state = stateOf(value);
+        for (const earlier of before) earlier(state);
+        const result = alter(state);
+        tidy(state.journals);
+        return [state, result];
+      }),
+    );
     this.#last = state;
     for (const earlier of before) this.#unsaved.delete(earlier);
     return result;
@@ -79,10 +87,12 @@ export class Kept {
 
   /** Run work alone; errors of the work itself stay as they are. @template T @param {string} name @param {() => Promise<T>} work @returns {Promise<T>} */
   async exclusively(name, work) {
-    const run = await stored(() => this.store.exclusively(name, async () => {
-      const [result] = await Promise.allSettled([work()]);
-      return result;
-    }));
+    const run = await stored(() =>
+      this.store.exclusively(name, async () => {
+        const [result] = await Promise.allSettled([work()]);
+        return result;
+      }),
+    );
     if (run.status === "rejected") throw run.reason;
     return run.value;
   }

@@ -33,7 +33,14 @@ export const STOCK = Object.freeze({ from: "s", to: "w", count: 0 });
 // The deal, as in klondike/deal.py: StdRng::seed_from_u64 and shuffle of rand 0.9
 
 const ROUNDS = [
-  [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15], [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14],
+  [0, 4, 8, 12],
+  [1, 5, 9, 13],
+  [2, 6, 10, 14],
+  [3, 7, 11, 15],
+  [0, 5, 10, 15],
+  [1, 6, 11, 12],
+  [2, 7, 8, 13],
+  [3, 4, 9, 14],
 ];
 const CONSTANTS = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
 
@@ -56,7 +63,12 @@ function* randomWords(words) {
     const state = start.slice();
     for (let round = 0; round < 6; round++) {
       for (const [a, b, c, d] of ROUNDS) {
-        for (const [to, add, mix, bits] of [[a, b, d, 16], [c, d, b, 12], [a, b, d, 8], [c, d, b, 7]]) {
+        for (const [to, add, mix, bits] of [
+          [a, b, d, 16],
+          [c, d, b, 12],
+          [a, b, d, 8],
+          [c, d, b, 7],
+        ]) {
           state[to] += state[add];
           state[mix] = rotated(state[mix] ^ state[to], bits);
         }
@@ -120,7 +132,8 @@ const descends = (card, under) => rank(under) === rank(card) + 1 && red(under) !
 /** Whether a pile accepts these cards, which are in descending order. @param {string} pile @param {number[]} held @param {number[]} cards */
 function takes(pile, held, cards) {
   const [card] = cards;
-  if (pile[0] === "f") return cards.length === 1 && (held.length ? card === held[held.length - 1] + 1 : rank(card) === 0);
+  if (pile[0] === "f")
+    return cards.length === 1 && (held.length ? card === held[held.length - 1] + 1 : rank(card) === 0);
   return held.length ? descends(card, held[held.length - 1]) : rank(card) === KING;
 }
 
@@ -169,7 +182,12 @@ export const isWon = ({ piles }) => FOUNDATIONS.every((pile) => piles[pile].leng
 
 /** A position as text. It ignores the order of columns and foundations, which makes no difference to the game. @param {Position} position */
 export const text = ({ piles, down }) =>
-  [COLUMNS.map((pile) => `${down[pile]}:${piles[pile]}`).sort(), FOUNDATIONS.map((pile) => piles[pile].at(-1) ?? -1).sort(), piles.s, piles.w.length].join("|");
+  [
+    COLUMNS.map((pile) => `${down[pile]}:${piles[pile]}`).sort(),
+    FOUNDATIONS.map((pile) => piles[pile].at(-1) ?? -1).sort(),
+    piles.s,
+    piles.w.length,
+  ].join("|");
 
 // The possible moves
 
@@ -182,7 +200,8 @@ export function targets(position, pile, index) {
   const columns = COLUMNS.filter(fits);
   return [
     ...(pile[0] === "f" ? [] : FOUNDATIONS.filter(fits)),
-    ...columns.filter((to) => piles[to].length), ...columns.filter((to) => !piles[to].length),
+    ...columns.filter((to) => piles[to].length),
+    ...columns.filter((to) => !piles[to].length),
   ];
 }
 
@@ -200,8 +219,9 @@ export function moves(position) {
   return ["w", ...COLUMNS].flatMap((from) => {
     const { length } = position.piles[from];
     const first = from === "w" ? length - 1 : (position.down[from] ?? 0);
-    return Array.from({ length: Math.max(length - first, 0) }, (_, index) => first + index)
-      .flatMap((index) => goodTargets(position, from, index).map((to) => ({ from, to, count: length - index })));
+    return Array.from({ length: Math.max(length - first, 0) }, (_, index) => first + index).flatMap((index) =>
+      goodTargets(position, from, index).map((to) => ({ from, to, count: length - index })),
+    );
   });
 }
 
@@ -215,7 +235,7 @@ export function finish(position, draw) {
   /** @type {Move[]} */
   const found = [];
   let clicks = 0; // since the last move of a card
-  for (let at = position; !isWon(at); ) {
+  for (let at = position; !isWon(at);) {
     const { s, w } = at.piles;
     const all = moves(at);
     const move = all.find(({ to }) => to[0] === "f") ?? all.find(({ from }) => from === "w") ?? STOCK;

@@ -11,16 +11,21 @@ export { moves, STOCK, targets } from "./klondike.js";
  */
 
 /** The name of a pile in recordings. @param {string} pile */
-const recordedPile = (pile) => (pile === "w" ? "Waste" : { [pile[0] === "f" ? "Foundation" : "Tableau"]: Number(pile[1]) });
+const recordedPile = (pile) =>
+  pile === "w" ? "Waste" : { [pile[0] === "f" ? "Foundation" : "Tableau"]: Number(pile[1]) };
 
 /** @param {Move} move */
 const recorded = (move) =>
-  move === STOCK ? "StockClick" : { Move: { from: recordedPile(move.from), to: recordedPile(move.to), count: move.count } };
+  move === STOCK
+    ? "StockClick"
+    : { Move: { from: recordedPile(move.from), to: recordedPile(move.to), count: move.count } };
 
 /** A random UUID. Browsers offer crypto.randomUUID on HTTPS only. */
 function newId() {
   const digit = (/** @type {number} */ most) => crypto.getRandomValues(new Uint8Array(1))[0] & most;
-  return "########-####-4###-+###-############".replace(/[#+]/g, (sign) => (sign === "#" ? digit(15) : 8 + digit(3)).toString(16));
+  return "########-####-4###-+###-############".replace(/[#+]/g, (sign) =>
+    (sign === "#" ? digit(15) : 8 + digit(3)).toString(16),
+  );
 }
 
 const UNDO_DEPTH = 64; // the server refutes a game with a deeper undo
@@ -86,10 +91,19 @@ export class Klondike {
   record({ seconds, date = new Date() }) {
     const { id, draw, day, won, undoPlaces } = this;
     const score = won ? this.score : 0;
-    const replay = won ? {
-      schema_version: 2, seed: this.seed, draw_mode: draw === 3 ? "DrawThree" : "DrawOne", mode: "Classic", time_seconds: seconds,
-      final_score: score, recorded_at: date.toISOString().slice(0, 10), moves: this.accepted.map(recorded), undo_places: undoPlaces,
-    } : null;
+    const replay = won
+      ? {
+          schema_version: 2,
+          seed: this.seed,
+          draw_mode: draw === 3 ? "DrawThree" : "DrawOne",
+          mode: "Classic",
+          time_seconds: seconds,
+          final_score: score,
+          recorded_at: date.toISOString().slice(0, 10),
+          moves: this.accepted.map(recorded),
+          undo_places: undoPlaces,
+        }
+      : null;
     return { id, won, score, seconds, draw, undone: undoPlaces.length > 0, day, replay };
   }
 }

@@ -4,10 +4,11 @@
 const LEASE_MS = 32_000; // twice the time that an answer may take
 
 /** @param {number} milliseconds @param {AbortSignal | null} [signal] ends the pause early */
-export const sleep = (milliseconds, signal) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, milliseconds);
-  signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
-});
+export const sleep = (milliseconds, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
+  });
 
 /** localStorage, or null if the browser refuses it. */
 function storage() {

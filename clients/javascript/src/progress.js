@@ -28,21 +28,46 @@ const WEEKLY = [
 
 /** The fields of stats and progress that this script knows. The server keeps all others. */
 const STATS = [
-  "games_played", "games_won", "games_lost", "win_streak_current", "win_streak_best", "avg_time_seconds", "fastest_win_seconds",
-  "lifetime_score", "best_single_score", "draw_one_wins", "draw_three_wins", "classic_best_score", "classic_fastest_win_seconds",
-  "zen_best_score", "zen_fastest_win_seconds", "challenge_best_score", "challenge_fastest_win_seconds", "last_modified",
+  "games_played",
+  "games_won",
+  "games_lost",
+  "win_streak_current",
+  "win_streak_best",
+  "avg_time_seconds",
+  "fastest_win_seconds",
+  "lifetime_score",
+  "best_single_score",
+  "draw_one_wins",
+  "draw_three_wins",
+  "classic_best_score",
+  "classic_fastest_win_seconds",
+  "zen_best_score",
+  "zen_fastest_win_seconds",
+  "challenge_best_score",
+  "challenge_fastest_win_seconds",
+  "last_modified",
 ];
 const PROGRESS = [
-  "total_xp", "level", "daily_challenge_last_completed", "daily_challenge_streak", "daily_challenge_longest_streak",
-  "daily_challenge_history", "weekly_goal_week_iso", "weekly_goal_progress", "unlocked_card_backs", "unlocked_backgrounds",
-  "challenge_index", "last_modified",
+  "total_xp",
+  "level",
+  "daily_challenge_last_completed",
+  "daily_challenge_streak",
+  "daily_challenge_longest_streak",
+  "daily_challenge_history",
+  "weekly_goal_week_iso",
+  "weekly_goal_progress",
+  "unlocked_card_backs",
+  "unlocked_backgrounds",
+  "challenge_index",
+  "last_modified",
 ];
 /** The statistics before the first game. */
 const NONE = { ...Object.fromEntries(STATS.map((name) => [name, 0])), fastest_win_seconds: Infinity };
 const ACHIEVEMENT = ["id", "unlocked", "unlock_date", "reward_granted"];
 
 /** @param {any} fields @param {string[]} names */
-const only = (fields, names) => Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : [])));
+const only = (fields, names) =>
+  Object.fromEntries(names.flatMap((name) => (name in fields ? [[name, fields[name]]] : [])));
 
 /** The level for a number of experience points. @param {number} xp */
 export const levelOf = (xp) => (xp < 5000 ? Math.floor(xp / 500) : 10 + Math.floor((xp - 5000) / 1000));
@@ -79,7 +104,8 @@ function count(stats, { won, score, seconds, draw }) {
 
 /** @param {any} progress @param {Finished} game */
 function reward(progress, { seconds, undone }) {
-  const fast = seconds < XP.fastSeconds ? Math.max(XP.fastLeast, XP.fast - Math.floor((40 * seconds) / XP.fastSeconds)) : 0;
+  const fast =
+    seconds < XP.fastSeconds ? Math.max(XP.fastLeast, XP.fast - Math.floor((40 * seconds) / XP.fastSeconds)) : 0;
   progress.total_xp += XP.win + fast + (undone ? 0 : XP.noUndo);
 }
 
@@ -92,7 +118,10 @@ function winDaily(progress, { day, at, score, seconds }) {
   if (last && day.date < last) return; // a late win doesn't end a streak
   const before = new Date(Date.parse(day.date) - DAY_MS).toISOString().slice(0, 10);
   progress.daily_challenge_streak = last === before ? progress.daily_challenge_streak + 1 : 1;
-  progress.daily_challenge_longest_streak = Math.max(progress.daily_challenge_longest_streak ?? 0, progress.daily_challenge_streak);
+  progress.daily_challenge_longest_streak = Math.max(
+    progress.daily_challenge_longest_streak ?? 0,
+    progress.daily_challenge_streak,
+  );
   progress.daily_challenge_last_completed = day.date;
   if (meets(day, score, seconds)) progress.total_xp += XP.daily;
 }

@@ -54,7 +54,8 @@ export class Sender {
     try {
       return await this.send(method, path, body, name);
     } catch (error) {
-      if (error.status === 400 && !error.passes) await this.kept.change((all) => Object.assign(journalOf(all, name), after400));
+      if (error.status === 400 && !error.passes)
+        await this.kept.change((all) => Object.assign(journalOf(all, name), after400));
       throw error;
     }
   }
@@ -71,7 +72,8 @@ export class Sender {
   async count(name, pulls) {
     const before = await this.#mine(name);
     if (before.sent) await this.#push(name, before);
-    else if (pulls || !before.base) await this.#accept(name, before, (await this.#ask(name, "GET", "/api/sync/pull", null)).merged);
+    else if (pulls || !before.base)
+      await this.#accept(name, before, (await this.#ask(name, "GET", "/api/sync/pull", null)).merged);
     for (;;) {
       const journal = await this.kept.change((all) => {
         const { base, games, sent } = journalOf(all, name);

@@ -4,7 +4,7 @@
 import { Stream } from "./events.js";
 import { accept, enterInto, forgetProgress, journalOf, localTime, moveGames } from "./journals.js";
 import { beginJoin, Joins } from "./joins.js";
-import { Kept } from "./kept.js";
+import { Kept, SIGNED_OUT } from "./kept.js";
 import { statsOf, withGames } from "./progress.js";
 import { Sender } from "./sender.js";
 import { memoryStore } from "./stores.js";
@@ -28,6 +28,9 @@ export { SolisyncError };
  */
 
 const AGAIN_S = 60;
+
+/** The service refuses other numbers. @param {number} value */
+const whole = (value) => Math.max(0, Math.floor(value));
 
 export class Solisync {
   #url;
@@ -63,7 +66,8 @@ export class Solisync {
       read: async () => (await this.#kept.read()).journals,
       change: (/** @type {any} */ alter) => this.#kept.change((state) => alter(state.journals)),
     };
-    const ask = (/** @type {string} */ method, /** @type {string} */ path, /** @type {string | null} */ body = null) => this.#ask(method, path, { body });
+    const ask = (/** @type {string} */ method, /** @type {string} */ path, /** @type {string | null} */ body = null) =>
+      this.#ask(method, path, { body });
     this.#joins = new Joins(this.#kept, this.#tokens, ask, now, (error) => this.#tell("trouble", error));
     this.#sender = new Sender(journals, (method, path, body, as) => this.#ask(method, path, { body, as }), now);
     const online = () => {
@@ -92,11 +96,11 @@ export class Solisync {
 
   /** Send a request as the player, which may be repeated, and return its JSON. @param {string} method @param {string} path @param {{body?: string | null, as?: string, signal?: AbortSignal}} [content] */
   async #ask(method, path, { body = null, as, signal } = {}) {
-    /** @type {Record<string, string>} */
-    const headers = body === null ? {} : { "Content-Type": "application/json" };
-    const { json, headers: fields } = await this.#tokens.authorized((token) =>
-      repeated(() => request(`${this.#url}${path}`, { method, headers, body, token, signal }), signal), as);
-    if (path === "/api/sync/pull") this.#revision = /"(.*)"/.exec(fields.get("ETag") ?? "")?.[1] ?? null;
+    const { json, headers } = await this.#tokens.authorized(
+      (token) => repeated(() => request(`${this.#url}${path}`, { method, body, token, signal }), signal),
+      as,
+    );
+    if (path === "/api/sync/pull") this.#revision = /"(.*)"/.exec(headers.get("ETag") ?? "")?.[1] ?? null;
     return json;
   }
 
@@ -201,7 +205,7 @@ export class Solisync {
         if (guest) delete state.journals.of[String(state.player)];
         else forgetProgress(state.journals, String(state.player));
         if (guest || state.guest?.left) state.guest = null;
-        Object.assign(state, { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null });
+        Object.assign(state, SIGNED_OUT);
       });
       this.#tell("signedOut", "left");
     });
@@ -222,18 +226,22 @@ export class Solisync {
 
   /** Store a finished game, and send it later. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record */
   async finish({ id, won, score, seconds, draw, undone = false, day = null, replay = null }) {
-    const body = replay && JSON.stringify({ ...replay, game_id: id }, (_, value) => (typeof value === "bigint" ? String(value) : value));
-    const points = won ? Math.max(0, Math.floor(score)) : 0; // the service refuses other numbers
-    const game = { id, at: localTime(this.#now()), won, score: points, seconds: Math.max(0, Math.floor(seconds)), draw, undone, day };
+    const body =
+      replay &&
+      JSON.stringify({ ...replay, game_id: id }, (_, value) => (typeof value === "bigint" ? String(value) : value));
+    const at = localTime(this.#now());
+    const game = { id, at, won, score: won ? whole(score) : 0, seconds: whole(seconds), draw, undone, day };
     /** @type {string | null} */
     let owner = null;
-    await this.#kept.note(({ player, journals }) => {
-      if ((owner ??= player) !== null) enterInto(journals, owner, game, body);
-    }).catch((error) => {
-      this.#tell("progress");
-      this.#later(AGAIN_S);
-      throw error;
-    });
+    await this.#kept
+      .note(({ player, journals }) => {
+        if ((owner ??= player) !== null) enterInto(journals, owner, game, body);
+      })
+      .catch((error) => {
+        this.#tell("progress");
+        this.#later(AGAIN_S);
+        throw error;
+      });
     if (owner === null) throw new SolisyncError(401, "signed_out", "Sign in first.");
     this.#tell("progress");
     this.#later(0);
@@ -257,9 +265,14 @@ export class Solisync {
       return state.isGuest && state.guest?.key;
     });
     if (!key) return;
-    await this.#ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) }).then(() => this.#kept.change(({ guest }) => {
+    try {
+      await this.#ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) });
+    } catch {
+      return; // a node of version 1.1 knows no keys
+    }
+    await this.#kept.change(({ guest }) => {
       if (guest?.key === key) guest.had = true;
-    }), () => {}); // a node of version 1.1 knows no keys
+    });
   }
 
   /** @param {Options} options */
@@ -295,10 +308,14 @@ export class Solisync {
   #later(seconds) {
     if (!this.#background || this.#closed.signal.aborted) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.sync().catch((error) => {
-      this.#tell("trouble", error);
-      if (error.passes) this.#later(error.retryAfter || AGAIN_S);
-    }), 1000 * seconds);
+    this.#timer = setTimeout(
+      () =>
+        this.sync().catch((error) => {
+          this.#tell("trouble", error);
+          if (error.passes) this.#later(error.retryAfter || AGAIN_S);
+        }),
+      1000 * seconds,
+    );
   }
 
   async #journal() {
@@ -339,7 +356,10 @@ export class Solisync {
     const ask = (/** @type {AbortSignal} */ signal) =>
       this.#tokens.authorized((token) => open(`${this.#url}/api/events?${query}`, { token, signal }));
     this.#stream = new Stream(ask, (event) => this.#hear(event).catch((error) => this.#tell("trouble", error)));
-    this.#stream.run(this.#closed.signal).catch((error) => this.#tell("trouble", error)).finally(() => (this.#stream = null));
+    this.#stream
+      .run(this.#closed.signal)
+      .catch((error) => this.#tell("trouble", error))
+      .finally(() => (this.#stream = null));
   }
 
   /** @param {import("./events.js").StreamEvent} event */
@@ -355,7 +375,8 @@ export class Solisync {
   async #askForVerdicts() {
     for (const game of this.#awaited) {
       const verdict = await this.verdict(game);
-      if (verdict && verdict.status !== "pending") await this.#judged((await this.#kept.read()).journals.uploaded[game], verdict.status);
+      if (verdict && verdict.status !== "pending")
+        await this.#judged((await this.#kept.read()).journals.uploaded[game], verdict.status);
     }
   }
 

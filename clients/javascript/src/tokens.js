@@ -45,10 +45,18 @@ function counted(before, now) {
 /** Whether the service has refused for a week. @param {Refusal | null} refusal */
 const isFinal = (refusal) => refusal !== null && refusal.days >= COUNTING && refusal.at - refusal.since >= WEEK_MS;
 
-const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
+const newKey = () => crypto.getRandomValues(new Uint32Array(5)).join("-"); // 160 bits
 
 /** A guest with a new key. @param {string | null} [id] @param {string | null} [from] @returns {Guest} */
-export const newGuest = (id = null, from = null) => ({ key: newKey(), id, from, had: false, refused: null, gone: false, left: false });
+export const newGuest = (id = null, from = null) => ({
+  key: newKey(),
+  id,
+  from,
+  had: false,
+  refused: null,
+  gone: false,
+  left: false,
+});
 
 /** The id of the account whose token this is. @param {Pair} pair */
 export const accountOf = ({ access_token: token }) =>
@@ -56,7 +64,14 @@ export const accountOf = ({ access_token: token }) =>
 
 /** Sign in. @param {Session} state @param {Pair} session @param {{guest: boolean}} [player] */
 export const become = (state, session, player) =>
-  Object.assign(state, { player: accountOf(session), isGuest: player?.guest ?? null, session, retryKey: null, signing: null, refused: null });
+  Object.assign(state, {
+    player: accountOf(session),
+    isGuest: player?.guest ?? null,
+    session,
+    retryKey: null,
+    signing: null,
+    refused: null,
+  });
 
 /** Note that the guest is a player's now. Its key stays. @param {Session} state */
 export function leaveGuest(state) {
@@ -94,7 +109,8 @@ export class Tokens {
   async begun(path, username, password, signal) {
     const { key } = await this.kept.change((kept) => {
       const { signing } = kept;
-      return signing?.path === path && signing.username === username ? signing : (kept.signing = { path, username, key: newKey() });
+      if (signing?.path === path && signing.username === username) return signing;
+      return (kept.signing = { path, username, key: newKey() });
     });
     const asked = (/** @type {string} */ password) => this.#asked(path, { username, password, retry_key: key }, signal);
     const nfc = password.normalize();
@@ -119,24 +135,26 @@ export class Tokens {
     });
     const { key, id, from, left } = guest;
     const create = id === null || isFinal(guest.refused);
-    const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create }, signal).catch(async (error) => {
-      await this.kept.change(({ guest: now, journals }) => {
-        if (now?.key !== key) return;
-        if (error.code === "guest_unknown") now.refused = counted(now.refused, this.now());
-        if (error.code !== "guest_gone" || now.gone) return;
-        now.gone = true;
-        const journal = journalOf(journals, id ?? "");
-        if (!now.left) journal.games.splice(0, journal.sent?.games ?? 0); // the account may have counted them
-      });
-      throw error;
-    });
+    const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create }, signal).catch(
+      async (error) => {
+        await this.kept.change(({ guest: now, journals }) => {
+          if (now?.key !== key) return;
+          if (error.code === "guest_unknown") now.refused = counted(now.refused, this.now());
+          if (error.code !== "guest_gone" || now.gone) return;
+          now.gone = true;
+          const journal = journalOf(journals, id ?? "");
+          if (!now.left) journal.games.splice(0, journal.sent?.games ?? 0); // the account may have counted them
+        });
+        throw error;
+      },
+    );
     if (!player && !create) throw unanswered(); // a node of version 1.1 has created another guest
     return this.kept.change((kept) => {
       if (!kept.refused && kept.session?.refresh_token !== spent?.refresh_token) return false;
       const account = accountOf(pair);
-      const before = left ? null : id ?? from;
+      const before = left ? null : (id ?? from);
       if (before && before !== account) moveGames(kept.journals, before, account);
-      kept.guest = player ? { ...guest, id: account, from: null, had: true, refused: null, gone: false, left: false } : null;
+      kept.guest = player ? { ...newGuest(account), key, had: true } : null;
       become(kept, pair, player);
       kept.joining = null;
       return true;
@@ -186,7 +204,9 @@ export class Tokens {
     if (!key) return; // another call has done it, or the player has changed
     try {
       const { pair } = await this.#asked("/api/auth/refresh", { refresh_token: spent.refresh_token, retry_key: key });
-      await this.kept.change((kept) => void (isSpent(kept) && Object.assign(kept, { session: pair, retryKey: null, refused: null })));
+      await this.kept.change((kept) => {
+        if (isSpent(kept)) Object.assign(kept, { session: pair, retryKey: null, refused: null });
+      });
     } catch (error) {
       if (error.code !== "unauthorized") throw error;
       if (await this.#byKey(accountOf(spent), spent)) return;

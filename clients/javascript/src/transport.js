@@ -39,7 +39,9 @@ export class SolisyncError extends Error {
 
 /** The error of a request without a usable answer. @param {number} [status] @param {number} [retryAfter] */
 export const unanswered = (status = 0, retryAfter = 0) =>
-  new SolisyncError(status, "network", "The server can’t be reached. Nothing is lost; please try again.", { retryAfter });
+  new SolisyncError(status, "network", "The server can’t be reached. Nothing is lost; please try again.", {
+    retryAfter,
+  });
 
 /** The seconds of Retry-After, given as seconds or as a date; 0 without either. @param {Headers} headers */
 export function secondsOf(headers) {
@@ -62,12 +64,17 @@ async function errorOf(answer) {
 }
 
 /** Send a request, and let `read` read the answer if it is a success. @template T @param {string} url @param {Content} content @param {(answer: Response) => T} read @returns {Promise<Awaited<T>>} */
-async function exchanged(url, { token, signal, headers, ...content }, read) {
+async function exchanged(url, { token, signal, ...content }, read) {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), ANSWER_MS);
   try {
     const answer = await fetch(url, {
-      ...content, redirect: "error", headers: { ...headers, ...(token && { Authorization: `Bearer ${token}` }) },
+      ...content,
+      redirect: "error",
+      headers: {
+        ...(content.body && { "Content-Type": "application/json" }),
+        ...(token && { Authorization: `Bearer ${token}` }),
+      },
       signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
     });
     if (!answer.ok) throw await errorOf(answer);
@@ -89,8 +96,7 @@ export const request = (url, content = {}) =>
   exchanged(url, content, async (answer) => ({ json: Object(await answer.json()), headers: answer.headers }));
 
 /** Send JSON. @param {string} url @param {string} body @param {Content} [content] */
-export const post = (url, body, content) =>
-  request(url, { ...content, method: "POST", headers: { "Content-Type": "application/json" }, body });
+export const post = (url, body, content) => request(url, { ...content, method: "POST", body });
 
 /** Run `work` until it succeeds, three times at most, and only while the pauses stay short. @template T @param {() => Promise<T>} work a request that may be repeated @param {AbortSignal | null} [signal] @returns {Promise<T>} */
 export async function repeated(work, signal) {

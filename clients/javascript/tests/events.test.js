@@ -9,14 +9,17 @@ import { SolisyncError } from "../src/transport.js";
 const hello = 'event: hello\ndata: {"revision":null}\n\n';
 
 /** A body of these pieces; it breaks off instead of ending if the last one is an error. @param {(string | Error)[]} pieces */
-const body = (...pieces) => new Response(new ReadableStream({
-  pull(controller) {
-    const piece = pieces.shift();
-    if (piece === undefined) controller.close();
-    else if (piece instanceof Error) controller.error(piece);
-    else controller.enqueue(new TextEncoder().encode(piece));
-  },
-}));
+const body = (...pieces) =>
+  new Response(
+    new ReadableStream({
+      pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) controller.close();
+        else if (piece instanceof Error) controller.error(piece);
+        else controller.enqueue(new TextEncoder().encode(piece));
+      },
+    }),
+  );
 
 /** Run a stream with these answers; return the events, and the pauses before the requests. @param {(Response | Error)[]} answers */
 async function run(...answers) {
@@ -24,17 +27,23 @@ async function run(...answers) {
   const heard = /** @type {string[]} */ ([]);
   const pauses = /** @type {number[]} */ ([]);
   let before = performance.now();
-  const stream = new Stream(async () => {
-    pauses.push(performance.now() - before);
-    const answer = answers.shift();
-    if (!answers.length) ended.abort();
-    if (answer instanceof Error) throw answer;
-    return /** @type {Response} */ (answer);
-  }, ({ event }) => {
-    heard.push(event);
-    before = performance.now();
-  });
-  const error = await stream.run(ended.signal).then(() => null, (error) => error);
+  const stream = new Stream(
+    async () => {
+      pauses.push(performance.now() - before);
+      const answer = answers.shift();
+      if (!answers.length) ended.abort();
+      if (answer instanceof Error) throw answer;
+      return /** @type {Response} */ (answer);
+    },
+    ({ event }) => {
+      heard.push(event);
+      before = performance.now();
+    },
+  );
+  const error = await stream.run(ended.signal).then(
+    () => null,
+    (error) => error,
+  );
   return { heard, pauses, error };
 }
 

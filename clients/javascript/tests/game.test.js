@@ -8,7 +8,8 @@ import { COLUMNS, FOUNDATIONS } from "../src/klondike.js";
 import { Klondike, STOCK } from "../src/klondike_game.js";
 
 const replay = JSON.parse(await readFile(new URL("../../../docs/replays/won_draw_one.json", import.meta.url), "utf8"));
-const pile = (/** @type {any} */ name) => name === "Waste" ? "w" : "Foundation" in name ? FOUNDATIONS[name.Foundation] : COLUMNS[name.Tableau];
+const pile = (/** @type {any} */ name) =>
+  name === "Waste" ? "w" : "Foundation" in name ? FOUNDATIONS[name.Foundation] : COLUMNS[name.Tableau];
 
 test("a replayed game has the points and the record of the replay", () => {
   const game = Klondike.deal(String(replay.seed), replay.draw_mode);
@@ -16,7 +17,11 @@ test("a replayed game has the points and the record of the replay", () => {
     const { from, to, count } = Object(move.Move);
     assert.ok(game.play(move === "StockClick" ? STOCK : { from: pile(from), to: pile(to), count }));
   }
-  const { won, score, replay: recorded } = game.record({ seconds: replay.time_seconds, date: new Date(replay.recorded_at) });
+  const {
+    won,
+    score,
+    replay: recorded,
+  } = game.record({ seconds: replay.time_seconds, date: new Date(replay.recorded_at) });
   assert.deepEqual([won, score], [true, replay.final_score]);
   assert.deepEqual({ ...recorded, seed: replay.seed }, { ...replay, undo_places: [] });
 });

@@ -7,7 +7,14 @@ import { after, before, beforeEach, test } from "node:test";
 import { memoryStore, Solisync } from "../src/solisync.js";
 
 const DAY = 86_400_000;
-const STATS = { games_played: 0, games_won: 0, games_lost: 0, win_streak_current: 0, win_streak_best: 0, lifetime_score: 0 };
+const STATS = {
+  games_played: 0,
+  games_won: 0,
+  games_lost: 0,
+  win_streak_current: 0,
+  win_streak_best: 0,
+  lifetime_score: 0,
+};
 const EMPTY = { user_id: "", stats: STATS, achievements: [], progress: { total_xp: 0, weekly_goal_progress: {} } };
 
 /** The answers of the service by route: a status, an error code, or an object. @type {Record<string, any>} */
@@ -18,7 +25,10 @@ let url = "";
 let token = 0;
 
 /** A pair of tokens of an account. @param {string} account */
-const pair = (account) => ({ access_token: `h.${Buffer.from(JSON.stringify({ sub: account })).toString("base64url")}.${++token}`, refresh_token: `r${token}` });
+const pair = (account) => ({
+  access_token: `h.${Buffer.from(JSON.stringify({ sub: account })).toString("base64url")}.${++token}`,
+  refresh_token: `r${token}`,
+});
 
 const server = createServer(async (request, response) => {
   let text = "";
@@ -27,13 +37,19 @@ const server = createServer(async (request, response) => {
   asked.push([path, JSON.parse(text || "{}")]);
   const answer = answers[path] ?? { merged: EMPTY };
   const given = typeof answer === "function" ? answer(JSON.parse(text || "{}")) : answer;
-  if (given.code) response.writeHead(given.status, { "Error-Code": given.code }).end(JSON.stringify({ error: given.code }));
+  if (given.code)
+    response.writeHead(given.status, { "Error-Code": given.code }).end(JSON.stringify({ error: given.code }));
   else response.writeHead(200).end(JSON.stringify(given));
 });
-before(() => new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
-  url = `http://127.0.0.1:${Object(server.address()).port}`;
-  resolve(null);
-})));
+before(
+  () =>
+    new Promise((resolve) =>
+      server.listen(0, "127.0.0.1", () => {
+        url = `http://127.0.0.1:${Object(server.address()).port}`;
+        resolve(null);
+      }),
+    ),
+);
 after(() => {
   server.closeAllConnections();
   server.close();
@@ -45,14 +61,20 @@ const forget = () => (asked = []);
 
 beforeEach(() => {
   forget();
-  answers = { "/api/auth/login": () => pair("ann"), "/api/auth/refresh": () => pair("ann"), "/api/replays": ({ game_id }) => ({ id: `of ${game_id}` }) };
+  answers = {
+    "/api/auth/login": () => pair("ann"),
+    "/api/auth/refresh": () => pair("ann"),
+    "/api/replays": ({ game_id }) => ({ id: `of ${game_id}` }),
+  };
 });
 
 /** A store that can fail, as on a full disk. */
 function brittle() {
   const inner = memoryStore();
   const store = {
-    full: false, unreadable: false, ...inner,
+    full: false,
+    unreadable: false,
+    ...inner,
     async read() {
       if (store.unreadable) throw new Error("unreadable");
       return inner.read();
@@ -76,7 +98,14 @@ function started(store) {
   return { solis, told };
 }
 
-const game = (/** @type {number} */ number, replay = {}) => ({ id: `game ${number}`, won: true, score: 5, seconds: 9, draw: /** @type {1} */ (1), replay });
+const game = (/** @type {number} */ number, replay = {}) => ({
+  id: `game ${number}`,
+  won: true,
+  score: 5,
+  seconds: 9,
+  draw: /** @type {1} */ (1),
+  replay,
+});
 const GONE = { status: 404, code: "user_not_found" };
 const REFUSED = { status: 401, code: "unauthorized" };
 
@@ -101,7 +130,7 @@ test("a push whose answer can't be stored is sent again with the same bytes", as
   const { solis } = started(store);
   await solis.login("ann", "password");
   await solis.finish(game(1));
-  answers["/api/sync/push"] = () => (store.full = true, { merged: EMPTY });
+  answers["/api/sync/push"] = () => ((store.full = true), { merged: EMPTY });
   await assert.rejects(solis.sync(), { code: "storage" });
   store.full = false;
   answers["/api/sync/push"] = { merged: EMPTY };
@@ -117,7 +146,12 @@ test("a store that can't be read doesn't count as empty", async () => {
   await solis.finish(game(1));
   store.unreadable = true;
   let begun = false;
-  await assert.rejects(started(store).solis.restoreOr(async () => { begun = true; }), { code: "storage" });
+  await assert.rejects(
+    started(store).solis.restoreOr(async () => {
+      begun = true;
+    }),
+    { code: "storage" },
+  );
   assert.equal(begun, false);
   await assert.rejects(solis.finish(game(2)), { code: "storage" });
   assert.equal((await solis.totals()).games_won, 2);
@@ -155,7 +189,10 @@ test("a session that is set aside isn't replaced by a guest, and can be forgotte
   await solis.login("ann", "password");
   Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
   await assert.rejects(solis.sync());
-  await assert.rejects(started(store).solis.restoreOr(() => solis.guest()), { code: "signed_out" });
+  await assert.rejects(
+    started(store).solis.restoreOr(() => solis.guest()),
+    { code: "signed_out" },
+  );
   await solis.signOut();
   await solis.guest();
   assert.equal(await solis.player(), "guest");
@@ -219,14 +256,26 @@ test("a join that the service refuses is reported once, holds nothing up, and is
 async function storeOf11(account) {
   const store = brittle();
   const journal = { base: EMPTY, answers: 1, games: [], sent: null, wins: [] };
-  await store.change(() => [{ player: account, session: pair(account), retryKey: null, joining: null, journals: { known: [], uploaded: {}, of: { [account]: journal } } }, null]);
+  await store.change(() => [
+    {
+      player: account,
+      session: pair(account),
+      retryKey: null,
+      joining: null,
+      journals: { known: [], uploaded: {}, of: { [account]: journal } },
+    },
+    null,
+  ]);
   return store;
 }
 
 /** The bodies of the requests of a route. @param {string} path */
 const bodies = (path) => asked.filter(([each]) => each === path).map(([, body]) => body);
 const UNKNOWN = { status: 404, code: "guest_unknown" };
-const ofGuest = (/** @type {string} */ account) => ({ ...pair(account), player: { id: account, username: "guest_1", guest: true } });
+const ofGuest = (/** @type {string} */ account) => ({
+  ...pair(account),
+  player: { id: account, username: "guest_1", guest: true },
+});
 
 test("a guest's key is stored before it is sent, and asks for no other guest later", async () => {
   const store = brittle();
@@ -241,7 +290,10 @@ test("a guest's key is stored before it is sent, and asks for no other guest lat
   const sent = bodies("/api/auth/guest");
   assert.match(sent[0].guest_key, /^[A-Za-z0-9_-]{22,64}$/);
   assert.deepEqual(new Set(sent.map(({ guest_key }) => guest_key)).size, 1);
-  assert.deepEqual(sent.map(({ create }) => create), [...Array(sent.length - 1).fill(true), false]);
+  assert.deepEqual(
+    sent.map(({ create }) => create),
+    [...Array(sent.length - 1).fill(true), false],
+  );
 });
 
 test("a full store sends no key", async () => {
@@ -313,7 +365,10 @@ test("a player of version 1.1 gets no key, and is asked about once", async () =>
 
 test("a login with another name or after a refusal has another key", async () => {
   const { solis } = started(brittle());
-  const outcomes = [{ status: 503, code: "unavailable" }, { status: 401, code: "invalid_credentials" }];
+  const outcomes = [
+    { status: 503, code: "unavailable" },
+    { status: 401, code: "invalid_credentials" },
+  ];
   for (const answer of outcomes) {
     answers["/api/auth/login"] = answer;
     await assert.rejects(solis.login("ann", "password"));
@@ -354,7 +409,8 @@ test("a join whose guest is suspended, or unknown for a while, is not given up",
   clock += DAY;
   await solis.sync();
   answers["/api/auth/guest"] = () => ofGuest("guest");
-  answers["/api/me/join"] = () => (times("/api/me/join") > 3 ? { merged: EMPTY } : { status: 409, code: "not_a_guest" });
+  answers["/api/me/join"] = () =>
+    times("/api/me/join") > 3 ? { merged: EMPTY } : { status: 409, code: "not_a_guest" };
   clock += DAY;
   await solis.sync();
   assert.equal(times("/api/me/join"), 4);
@@ -399,7 +455,8 @@ test("a win that the service refuses is sent once, and holds up no other", async
 test("a password is sent composed, and a login tries it once more as it was typed", async () => {
   const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
   const { solis } = started(brittle());
-  answers["/api/auth/login"] = ({ password }) => (password === typed ? pair("ann") : { status: 401, code: "invalid_credentials" });
+  answers["/api/auth/login"] = ({ password }) =>
+    password === typed ? pair("ann") : { status: 401, code: "invalid_credentials" };
   await solis.login("ann", typed);
   await assert.rejects(solis.login("ann", composed), { code: "invalid_credentials" });
   answers["/api/auth/register"] = () => pair("bob");

@@ -20,9 +20,14 @@ const STORE = `const { fileStore } = await import(${JSON.stringify(FILE)}); cons
 
 /** Run a program with a store in a directory. @param {string} code @param {string} directory */
 const program = (code, directory) =>
-  spawn(process.execPath, ["--input-type=module", "--eval", STORE + code, directory], { stdio: ["ignore", "pipe", "inherit"] });
+  spawn(process.execPath, ["--input-type=module", "--eval", STORE + code, directory], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 
-for (const [name, make] of Object.entries({ memory: async () => memoryStore(), file: async () => fileStore(await place()) })) {
+for (const [name, make] of Object.entries({
+  memory: async () => memoryStore(),
+  file: async () => fileStore(await place()),
+})) {
   test(`the ${name} store runs changes one after another`, async () => {
     const store = await make();
     assert.equal(await store.read(), undefined);
@@ -33,18 +38,27 @@ for (const [name, make] of Object.entries({ memory: async () => memoryStore(), f
   test(`the ${name} store keeps the old value when a change throws`, async () => {
     const store = await make();
     await store.change(add);
-    await assert.rejects(store.change(() => { throw new Error("no"); }), /no/);
+    await assert.rejects(
+      store.change(() => {
+        throw new Error("no");
+      }),
+      /no/,
+    );
     assert.equal(await store.change(add), 2);
   });
 
   test(`the ${name} store runs work of one name alone`, async () => {
     const store = await make();
     let running = 0;
-    const most = await Promise.all(Array.from({ length: 5 }, () => store.exclusively("work", async () => {
-      running += 1;
-      await new Promise((resolve) => setTimeout(resolve, 2));
-      return running--;
-    })));
+    const most = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        store.exclusively("work", async () => {
+          running += 1;
+          await new Promise((resolve) => setTimeout(resolve, 2));
+          return running--;
+        }),
+      ),
+    );
     assert.deepEqual(most, [1, 1, 1, 1, 1]);
   });
 }
@@ -58,14 +72,20 @@ test("processes share a file store", async () => {
 
 test("a lock of a killed process is free", async () => {
   const directory = await place();
-  const holder = program("await store.exclusively('work', async () => { console.log('held'); setInterval(() => {}, 1000); await new Promise(() => {}); });", directory);
+  const holder = program(
+    "await store.exclusively('work', async () => { console.log('held'); setInterval(() => {}, 1000); await new Promise(() => {}); });",
+    directory,
+  );
   await once(holder.stdout, "data");
   holder.kill("SIGKILL");
   await once(holder, "exit");
   const store = fileStore(directory);
   assert.equal(await store.exclusively("work", async () => "done"), "done");
   assert.equal(await store.change(add), 1);
-  assert.deepEqual((await readdir(directory)).filter((file) => /\.(try|new)\./.test(file)), []);
+  assert.deepEqual(
+    (await readdir(directory)).filter((file) => /\.(try|new)\./.test(file)),
+    [],
+  );
 });
 
 /** Run work, and return the seconds that it took. @param {() => Promise<unknown>} work */
@@ -83,27 +103,30 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
       const directory = await place();
       await writeFile(join(directory, "change.lock.7"), `1.0.a another-machine,,pid:[1] 000000001`);
       const store = fileStore(directory);
-      assert.ok(await seconds(() => store.change(add)) >= SILENCE_S);
-      assert.ok(await seconds(() => store.change(add)) < 1);
+      assert.ok((await seconds(() => store.change(add))) >= SILENCE_S);
+      assert.ok((await seconds(() => store.change(add))) < 1);
     }),
 
     t.test("a lock of version 1.1 is taken over after a silence", async () => {
       const directory = await place();
       await writeFile(join(directory, "work.lock.7"), `${process.ppid}.a`);
-      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) >= SILENCE_S);
+      assert.ok((await seconds(() => fileStore(directory).exclusively("work", async () => {}))) >= SILENCE_S);
     }),
 
     t.test("a free lock of version 1.1 is free", async () => {
       const directory = await place();
       await writeFile(join(directory, "work.lock.7"), "");
-      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) < 1);
+      assert.ok((await seconds(() => fileStore(directory).exclusively("work", async () => {}))) < 1);
     }),
 
     t.test("a holder that works for long keeps its lock", async () => {
       const directory = await place();
-      const holder = program(`await store.exclusively('work', async () => { ${HOLD} }); await store.change(() => ['done', null]);`, directory);
+      const holder = program(
+        `await store.exclusively('work', async () => { ${HOLD} }); await store.change(() => ['done', null]);`,
+        directory,
+      );
       await once(holder.stdout, "data");
-      assert.ok(await seconds(() => fileStore(directory).exclusively("work", async () => {})) >= 40);
+      assert.ok((await seconds(() => fileStore(directory).exclusively("work", async () => {}))) >= 40);
     }),
 
     t.test("a holder that has slept doesn't replace what others have stored since", async () => {

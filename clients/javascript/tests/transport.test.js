@@ -10,23 +10,35 @@ import { repeated, request, secondsOf, SolisyncError } from "../src/transport.js
 let answer;
 const server = createServer((asked, answered) => answer(asked, answered));
 let url = "";
-before(() => new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
-  url = `http://127.0.0.1:${Object(server.address()).port}/`;
-  resolve(null);
-})));
+before(
+  () =>
+    new Promise((resolve) =>
+      server.listen(0, "127.0.0.1", () => {
+        url = `http://127.0.0.1:${Object(server.address()).port}/`;
+        resolve(null);
+      }),
+    ),
+);
 after(() => server.close());
 
 /** The error of a request that is answered like this. @param {import("node:http").RequestListener} given @returns {Promise<SolisyncError>} */
 const failure = (given) => {
   answer = given;
-  return request(url).then(() => assert.fail("no error"), (error) => error);
+  return request(url).then(
+    () => assert.fail("no error"),
+    (error) => error,
+  );
 };
 
 /** @type {Record<string, import("node:http").RequestListener>} */
 const UNUSABLE = {
   "a page": (_, answered) => answered.end("<h1>Welcome to our Wi-Fi</h1>"),
-  "nothing": (_, answered) => answered.end(),
-  "half an answer": (_, answered) => { answered.writeHead(200, { "Content-Length": 50 }); answered.write("{"); setTimeout(() => answered.destroy(), 20); },
+  nothing: (_, answered) => answered.end(),
+  "half an answer": (_, answered) => {
+    answered.writeHead(200, { "Content-Length": 50 });
+    answered.write("{");
+    setTimeout(() => answered.destroy(), 20);
+  },
   "a redirect": (_, answered) => answered.writeHead(302, { Location: "/other" }).end(),
   "a proxy's 401": (_, answered) => answered.writeHead(401).end("<h1>Please pay</h1>"),
   "a closed connection": (_, answered) => void answered.destroy(),
@@ -41,7 +53,12 @@ for (const [what, given] of Object.entries(UNUSABLE)) {
 }
 
 test("an error of the service has its code, text and headers", async () => {
-  const headers = { "Error-Code": "suspended", "X-Request-Id": "7", "Suspended-Until": "2026-12-01T00:00:00Z", "Retry-After": "3" };
+  const headers = {
+    "Error-Code": "suspended",
+    "X-Request-Id": "7",
+    "Suspended-Until": "2026-12-01T00:00:00Z",
+    "Retry-After": "3",
+  };
   const error = await failure((_, answered) => answered.writeHead(403, headers).end('{"error": "no"}'));
   const { status, code, message, requestId, retryAfter, until, passes } = error;
   assert.deepEqual([status, code, message, requestId, retryAfter, passes], [403, "suspended", "no", "7", 3, false]);
@@ -62,7 +79,10 @@ test("Retry-After may be a date by the server's clock", () => {
 /** How often `repeated` runs work that fails like this. @param {SolisyncError} error */
 async function attempts(error) {
   let count = 0;
-  await repeated(async () => { count += 1; throw error; }).catch(() => {});
+  await repeated(async () => {
+    count += 1;
+    throw error;
+  }).catch(() => {});
   return count;
 }
 

@@ -16,19 +16,23 @@ const CACHE = `solisync${FOLDER}`;
 const SLOW_MS = 3_000;
 const OPENING_MS = 10_000; // by then, a page has its lock
 
-/** @param {number} milliseconds */
-const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** @param {number} ms */
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function install() {
   const cache = await caches.open(CACHE);
   try {
-    await Promise.all([...PAGES, ...FILES].map(async (path) => {
-      const answer = await fetch(path);
-      // While nodes of two builds run, the answer may be of the other one: a file without a place in caches, or a page.
-      const stray = answer.headers.get("Cache-Control") === "no-store" || (PAGES.includes(path) && !(await answer.clone().text()).includes(FOLDER));
-      if (!answer.ok || stray) throw new Error(path);
-      await cache.put(path, answer);
-    }));
+    await Promise.all(
+      [...PAGES, ...FILES].map(async (path) => {
+        const answer = await fetch(path);
+        // While nodes of two builds run, the answer may be of the other one: a file without a place in caches, or a page.
+        const stray =
+          answer.headers.get("Cache-Control") === "no-store" ||
+          (PAGES.includes(path) && !(await answer.clone().text()).includes(FOLDER));
+        if (!answer.ok || stray) throw new Error(path);
+        await cache.put(path, answer);
+      }),
+    );
   } catch (error) {
     await caches.delete(CACHE);
     throw error; // the next page tries again
@@ -78,6 +82,11 @@ worker.addEventListener("fetch", (event) => {
     event.waitUntil(check().catch(() => {}));
     event.respondWith(page(event, pathname));
   } else if (/^.web.[^/]+.\w/.test(pathname)) {
-    event.respondWith(caches.match(request).catch(() => {}).then((kept) => kept ?? fetch(request)));
+    event.respondWith(
+      caches
+        .match(request)
+        .catch(() => {})
+        .then((kept) => kept ?? fetch(request)),
+    );
   }
 });

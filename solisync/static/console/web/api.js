@@ -8,7 +8,10 @@ export const ROOT = "/api/admin";
 
 /** Send a request. After a 401, let the admin sign in and send it again. @param {string} method @param {string} path @param {object} [body] */
 export async function ask(method, path, body) {
-  const more = method === "GET" ? {} : { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) };
+  const more =
+    method === "GET"
+      ? {}
+      : { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) };
   for (;;) {
     try {
       return await send(ROOT + path, more);

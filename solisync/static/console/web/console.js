@@ -41,22 +41,39 @@ export const listing = ({ held, listed }) => chip(held ? "held" : listed ? "list
 export const when = (time) => (time ? ago(time) : "–");
 
 /** A time in full, in the time zone of the browser. @param {string} time */
-export const at = (time) => h("time", { datetime: new Date(time).toISOString() }, new Date(time).toLocaleString("sv", { dateStyle: "short", timeStyle: "short" }));
+export const at = (time) =>
+  h(
+    "time",
+    { datetime: new Date(time).toISOString() },
+    new Date(time).toLocaleString("sv", { dateStyle: "short", timeStyle: "short" }),
+  );
 
 /** A link to a page for players, or its path if the address of these pages isn't set. @param {string | null} page */
-export const publicPage = (page) => page && (page.startsWith("/") ? h("code", {}, page) : h("a", { href: page }, "Open"));
+export const publicPage = (page) =>
+  page && (page.startsWith("/") ? h("code", {}, page) : h("a", { href: page }, "Open"));
 
 /** A list of facts with their names. @param {[string, Node | string | number | null | undefined][]} facts */
 export const factList = (facts) =>
-  h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–"))));
+  h(
+    "dl",
+    { class: "facts" },
+    ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–"))),
+  );
 
 /**
  * A section with a table, or with the sentence `none` if there are no rows.
  * @param {string} title @param {string[]} heads @param {(Node | string | number | null)[][]} rows @param {string} none
  */
 export function section(title, heads, rows, none) {
-  const cells = rows.map((row) => h("tr", {}, ...row.map((cell, index) => h(index ? "td" : "th", index ? {} : { scope: "row" }, cell ?? "–"))));
-  return h("section", {}, h("h2", {}, title), cells.length ? table(title, heads, cells) : h("p", { class: "quiet" }, none));
+  const cells = rows.map((row) =>
+    h("tr", {}, ...row.map((cell, index) => h(index ? "td" : "th", index ? {} : { scope: "row" }, cell ?? "–"))),
+  );
+  return h(
+    "section",
+    {},
+    h("h2", {}, title),
+    cells.length ? table(title, heads, cells) : h("p", { class: "quiet" }, none),
+  );
 }
 
 /** A button that opens the dialog for an act. @param {Plan} plan @param {() => unknown} then @param {string} [text] */
@@ -65,7 +82,13 @@ export const actButton = (plan, then, text = `${plan.verb} …`) =>
 
 /** Ask for the reason in a dialog, perform the act, and announce the result. @param {Plan} plan @param {(answer: any) => unknown} then */
 export function confirm(plan, then) {
-  const reason = h("select", { id: "act-reason", name: "reason", required: true }, ...Object.entries(REASONS).map(([value, text]) => h("option", { value, selected: value === (plan.reason ?? "") }, text)));
+  const reason = h(
+    "select",
+    { id: "act-reason", name: "reason", required: true },
+    ...Object.entries(REASONS).map(([value, text]) =>
+      h("option", { value, selected: value === (plan.reason ?? "") }, text),
+    ),
+  );
   const note = h("textarea", { id: "act-note", name: "note", maxlength: NOTE_MAX, rows: 2 });
   const refused = h("div");
   const button = h("button", { class: plan.danger ? "main danger" : "main" }, plan.verb);
@@ -89,12 +112,23 @@ export function confirm(plan, then) {
     event.preventDefault();
     button.disabled = true;
     refused.replaceChildren();
-    const body = { ...plan.body, ...Object.fromEntries(fields.flatMap(({ value }) => value())), reason: reason.value, ...(note.value.trim() ? { note: note.value } : {}) };
+    const body = {
+      ...plan.body,
+      ...Object.fromEntries(fields.flatMap(({ value }) => value())),
+      reason: reason.value,
+      ...(note.value.trim() ? { note: note.value } : {}),
+    };
     try {
       const answer = await act(plan.method, plan.path, body);
       dialog.close();
-      if (answer.left?.length) tell(`${counted(answer.left.length, "player")} not suspended in time: select them again.`);
-      else tell(answer.changed === false ? "No change needed." : `${plan.title}: done.${answer.settled === false ? " Lists and boards follow within minutes." : ""}`);
+      if (answer.left?.length)
+        tell(`${counted(answer.left.length, "player")} not suspended in time: select them again.`);
+      else
+        tell(
+          answer.changed === false
+            ? "No change needed."
+            : `${plan.title}: done.${answer.settled === false ? " Lists and boards follow within minutes." : ""}`,
+        );
       await then(answer);
       if (answer.changed) offerUndo(plan, reason.value, then);
     } catch (error) {
@@ -114,24 +148,28 @@ function offerUndo({ title, method, path, undo }, reason, then) {
   document.getElementById("undo")?.remove();
   if (!undo || document.querySelector("dialog[open]")) return;
   const place = h("p", { id: "undo", class: "row" }, `${title}: done.`);
-  const button = h("button", {
-    type: "button",
-    click: async () => {
-      button.disabled = true;
-      try {
-        await act(method, path, { ...undo, reason, note: "Undone." });
-        place.remove();
-        tell(`${title}: undone.`);
-        await then({});
-        byId("main").focus({ preventScroll: true });
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        place.replaceChildren(h("span", { class: "refused", role: "alert" }, sentence(error)), button);
-        button.disabled = false;
-        if (error.retryAfter) countDown(error.retryAfter, place, button);
-      }
+  const button = h(
+    "button",
+    {
+      type: "button",
+      click: async () => {
+        button.disabled = true;
+        try {
+          await act(method, path, { ...undo, reason, note: "Undone." });
+          place.remove();
+          tell(`${title}: undone.`);
+          await then({});
+          byId("main").focus({ preventScroll: true });
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          place.replaceChildren(h("span", { class: "refused", role: "alert" }, sentence(error)), button);
+          button.disabled = false;
+          if (error.retryAfter) countDown(error.retryAfter, place, button);
+        }
+      },
     },
-  }, "Undo");
+    "Undo",
+  );
   place.append(button);
   byId("place").before(place);
   button.focus({ preventScroll: true }); // because the button that opened the dialog is gone
@@ -142,10 +180,24 @@ function fieldOf({ label, name, value = "", kind = "text", hint }) {
   const id = `act-${name}`;
   if (kind === "check") {
     const input = h("input", { id, name, type: "checkbox", checked: value === "true" });
-    return { input, nodes: [h("label", { class: "check" }, input, label)], value: () => /** @type {[string, any][]} */ ([[name, input.checked]]) };
+    return {
+      input,
+      nodes: [h("label", { class: "check" }, input, label)],
+      value: () => /** @type {[string, any][]} */ ([[name, input.checked]]),
+    };
   }
-  const input = h("input", { id, name, value, type: kind === "time" ? "datetime-local" : "text", autocomplete: "off", required: kind === "text" && !hint });
-  const read = () => /** @type {[string, any][]} */ (input.value.trim() ? [[name, kind === "time" ? new Date(input.value).toISOString() : input.value]] : []);
+  const input = h("input", {
+    id,
+    name,
+    value,
+    type: kind === "time" ? "datetime-local" : "text",
+    autocomplete: "off",
+    required: kind === "text" && !hint,
+  });
+  const read = () =>
+    /** @type {[string, any][]} */ (
+      input.value.trim() ? [[name, kind === "time" ? new Date(input.value).toISOString() : input.value]] : []
+    );
   return { input, nodes: [h("label", { for: id }, hint ? `${label} (${hint})` : label), input], value: read };
 }
 
@@ -170,13 +222,26 @@ export function pages(name, load, parameter = "before") {
     await fill(place, async () => {
       const [shown, next] = await load(last ? `&${parameter}=${encodeURIComponent(last)}` : "");
       const [back, on] = parameter === "before" ? ["Newer", "Older"] : ["Back", "More"];
-      const buttons = [last && turner(back, cursors.slice(0, -1)), next && turner(on, [...cursors, next])].filter(Boolean);
-      return buttons.length ? [...shown, h("nav", { class: "acts", "aria-label": `Pages: ${name}` }, ...buttons, h("span", { class: "quiet" }, `Page ${cursors.length + 1}`))] : shown;
+      const buttons = [last && turner(back, cursors.slice(0, -1)), next && turner(on, [...cursors, next])].filter(
+        Boolean,
+      );
+      return buttons.length
+        ? [
+            ...shown,
+            h(
+              "nav",
+              { class: "acts", "aria-label": `Pages: ${name}` },
+              ...buttons,
+              h("span", { class: "quiet" }, `Page ${cursors.length + 1}`),
+            ),
+          ]
+        : shown;
     });
     if (turned) place.querySelector("nav")?.scrollIntoView({ block: "nearest" });
     if (turned) /** @type {HTMLElement | null} */ (place.querySelector("nav button"))?.focus({ preventScroll: true });
   };
-  const turner = (/** @type {string} */ text, /** @type {string[]} */ cursors) => h("button", { type: "button", click: () => turn(cursors, true) }, text);
+  const turner = (/** @type {string} */ text, /** @type {string[]} */ cursors) =>
+    h("button", { type: "button", click: () => turn(cursors, true) }, text);
   turn(history.state?.[name] ?? []);
   return place;
 }
@@ -189,7 +254,9 @@ export async function keep(place, load) {
   } catch (error) {
     if (!place.dataset.since) return fill(place, () => Promise.reject(error));
     place.querySelector(".old")?.remove();
-    place.prepend(h("p", { class: "refused old" }, `As of ${place.dataset.since}. The last update failed. `, sentence(error)));
+    place.prepend(
+      h("p", { class: "refused old" }, `As of ${place.dataset.since}. The last update failed. `, sentence(error)),
+    );
   }
 }
 
@@ -200,7 +267,14 @@ export const chip = (state) => h("span", { class: `state ${state}` }, state);
 export const level = chip;
 
 addEventListener("keydown", (event) => {
-  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key !== "k" || document.querySelector("dialog[open]")) return;
+  if (
+    !(event.ctrlKey || event.metaKey) ||
+    event.altKey ||
+    event.shiftKey ||
+    event.key !== "k" ||
+    document.querySelector("dialog[open]")
+  )
+    return;
   event.preventDefault();
   const field = byId("q") ?? byId("find");
   field.focus();

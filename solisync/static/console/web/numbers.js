@@ -36,9 +36,17 @@ function bars(days) {
   const most = Math.max(1, ...days.map(({ count }) => count ?? 0));
   const bar = (/** @type {{day: string, count: number | null}} */ { day, count }, /** @type {number} */ place) => {
     const height = count ? Math.max(6, (100 * count) / most) : count === null ? 0 : 2;
-    return svg("rect", { x: place * 10 + 1, y: 100 - height, width: 8, height, class: place === days.length - 1 ? "today" : "" }, svg("title", {}, `${dayText(day)}: ${shown(count)}`));
+    return svg(
+      "rect",
+      { x: place * 10 + 1, y: 100 - height, width: 8, height, class: place === days.length - 1 ? "today" : "" },
+      svg("title", {}, `${dayText(day)}: ${shown(count)}`),
+    );
   };
-  return svg("svg", { viewBox: `0 0 ${days.length * 10} 100`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...days.map(bar));
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${days.length * 10} 100`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    ...days.map(bar),
+  );
 }
 
 /** The mean of the days that were counted, with a decimal if it is small. @param {(number | null)[]} counts */
@@ -53,17 +61,42 @@ function mean(counts) {
 function tile(title, days) {
   const counts = days.map(({ count }) => count);
   const [yesterday, today] = counts.slice(-2);
-  return h("figure", { class: "tile" }, h("figcaption", {}, title), h("b", {}, shown(yesterday)), bars(days), h("small", {}, `week before ${mean(counts.slice(-9, -2))} a day · today ${shown(today)}`));
+  return h(
+    "figure",
+    { class: "tile" },
+    h("figcaption", {}, title),
+    h("b", {}, shown(yesterday)),
+    bars(days),
+    h("small", {}, `week before ${mean(counts.slice(-9, -2))} a day · today ${shown(today)}`),
+  );
 }
 
 /** The section with all numbers. */
 export async function numbers() {
   const { days } = await read(`/numbers?days=${DAYS}`);
-  const tiles = NUMBERS.map(([name, title]) => tile(title, days.map((/** @type {any} */ each) => ({ day: each.day, count: each[name] }))));
-  const rows = days.toReversed().map((/** @type {any} */ each) => h("tr", {}, h("th", { scope: "row" }, dayText(each.day)), ...NUMBERS.map(([name]) => h("td", {}, shown(each[name])))));
+  const tiles = NUMBERS.map(([name, title]) =>
+    tile(
+      title,
+      days.map((/** @type {any} */ each) => ({ day: each.day, count: each[name] })),
+    ),
+  );
+  const rows = days
+    .toReversed()
+    .map((/** @type {any} */ each) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, dayText(each.day)),
+        ...NUMBERS.map(([name]) => h("td", {}, shown(each[name]))),
+      ),
+    );
   return [
     h("h2", {}, "Yesterday, and the last 30 days"),
     h("div", { class: "tiles" }, ...tiles),
-    h("div", { class: "unseen" }, table(`The last ${DAYS} days, in UTC`, ["Day", ...NUMBERS.map(([, title]) => title)], rows)),
+    h(
+      "div",
+      { class: "unseen" },
+      table(`The last ${DAYS} days, in UTC`, ["Day", ...NUMBERS.map(([, title]) => title)], rows),
+    ),
   ];
 }

@@ -9,7 +9,12 @@ import { byId, fill, h, score } from "./page.js";
 const EVERY_SECONDS = 10;
 
 /** @param {number} seconds */
-const lasting = (seconds) => (seconds < 7200 ? `${Math.round(seconds / 60)} min` : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`);
+const lasting = (seconds) =>
+  seconds < 7200
+    ? `${Math.round(seconds / 60)} min`
+    : seconds < 172800
+      ? `${Math.round(seconds / 3600)} h`
+      : `${Math.round(seconds / 86400)} days`;
 
 async function service() {
   const { version, up_seconds: up, at, rows, queues, retention_behind_seconds: behind } = await read("/service");
@@ -38,17 +43,86 @@ async function findings() {
   const found = (await read("/service/findings")).findings;
   const open = found.filter((/** @type {any} */ each) => each.level !== "ok");
   if (!open.length) return [h("h2", {}, "Findings"), h("p", { class: "quiet" }, `All ${found.length} checks passed.`)];
-  return [section("Findings", ["Level", "Finding", "Advice"], open.map((/** @type {any} */ each) => [level(each.level), bdi(`${each.subject}: ${each.text}`), bdi(each.advice)]), "")];
+  return [
+    section(
+      "Findings",
+      ["Level", "Finding", "Advice"],
+      open.map((/** @type {any} */ each) => [
+        level(each.level),
+        bdi(`${each.subject}: ${each.text}`),
+        bdi(each.advice),
+      ]),
+      "",
+    ),
+  ];
 }
 
 /** @param {string} kind */
-const newest = async (kind) => (await read(`/review?kind=${kind}`));
+const newest = async (kind) => await read(`/review?kind=${kind}`);
 
 const PANELS = /** @type {[string, () => Promise<HTMLElement>][]} */ ([
-  ["names", async () => section("Newest names", ["Player", "Name", "When"], (await newest("names")).profiles.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), nameOf(each.display_name), when(each.at)]), "No player has chosen a name recently.")],
-  ["players", async () => section("Newest players", ["Player", "Address", "When"], (await newest("players")).players.slice(0, 8).map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]), "No player has registered recently.")],
-  ["replays", async () => section("Newest replays", ["Replay", "Player", "Verdict", "Received"], (await newest("replays")).replays.slice(0, 8).map((/** @type {any} */ each) => [replayLink(each.id), nameOf(each.username), chip(each.verdict), when(each.received_at)]), "There are no replays yet.")],
-  ["acts", async () => section("Latest acts", ["Act", "By", "Player", "When"], (await read("/acts")).acts.slice(0, 8).map((/** @type {any} */ each) => [each.act, nameOf(each.actor), each.user_id ? playerLink(each.user_id, each.username) : "–", when(each.at)]), "There are no acts yet.")],
+  [
+    "names",
+    async () =>
+      section(
+        "Newest names",
+        ["Player", "Name", "When"],
+        (await newest("names")).profiles
+          .slice(0, 8)
+          .map((/** @type {any} */ each) => [
+            playerLink(each.id, each.username),
+            nameOf(each.display_name),
+            when(each.at),
+          ]),
+        "No player has chosen a name recently.",
+      ),
+  ],
+  [
+    "players",
+    async () =>
+      section(
+        "Newest players",
+        ["Player", "Address", "When"],
+        (await newest("players")).players
+          .slice(0, 8)
+          .map((/** @type {any} */ each) => [playerLink(each.id, each.username), each.client, when(each.at)]),
+        "No player has registered recently.",
+      ),
+  ],
+  [
+    "replays",
+    async () =>
+      section(
+        "Newest replays",
+        ["Replay", "Player", "Verdict", "Received"],
+        (await newest("replays")).replays
+          .slice(0, 8)
+          .map((/** @type {any} */ each) => [
+            replayLink(each.id),
+            nameOf(each.username),
+            chip(each.verdict),
+            when(each.received_at),
+          ]),
+        "There are no replays yet.",
+      ),
+  ],
+  [
+    "acts",
+    async () =>
+      section(
+        "Latest acts",
+        ["Act", "By", "Player", "When"],
+        (await read("/acts")).acts
+          .slice(0, 8)
+          .map((/** @type {any} */ each) => [
+            each.act,
+            nameOf(each.actor),
+            each.user_id ? playerLink(each.user_id, each.username) : "–",
+            when(each.at),
+          ]),
+        "There are no acts yet.",
+      ),
+  ],
 ]);
 
 const health = h("section", { class: "panel", id: "findings" });
@@ -67,4 +141,7 @@ const refresh = () => {
 };
 refresh();
 fill(days, numbers);
-setInterval(() => document.visibilityState === "visible" && !document.querySelector("dialog[open]") && refresh(), EVERY_SECONDS * 1000);
+setInterval(
+  () => document.visibilityState === "visible" && !document.querySelector("dialog[open]") && refresh(),
+  EVERY_SECONDS * 1000,
+);

@@ -2,7 +2,22 @@
 /** The page of a replay: its verdict, acts to perform, and other players' replays of the same game. */
 
 import { read, ROOT } from "./api.js";
-import { actButton, bdi, chip, confirm, factList, listing, nameOf, ownId, playerLink, publicPage, replayLink, section, show, when } from "./console.js";
+import {
+  actButton,
+  bdi,
+  chip,
+  confirm,
+  factList,
+  listing,
+  nameOf,
+  ownId,
+  playerLink,
+  publicPage,
+  replayLink,
+  section,
+  show,
+  when,
+} from "./console.js";
 import { h, words } from "./page.js";
 
 const R = `/replays/${ownId()}`;
@@ -26,9 +41,31 @@ const again = show(async () => {
     ["Deal", replay.seed && h("code", {}, replay.seed)],
   ]);
   const plan = (/** @type {any} */ more) => ({ method: "POST", body: {}, ...more });
-  const remove = plan({ title: "Delete this replay", text: "Permanently deletes the replay. The player’s best score stays on the leaderboard.", verb: "Delete", path: `${R}/delete`, danger: true });
-  const hold = plan({ title: replay.listed ? "Take this replay off public lists" : "Keep this replay off public lists", text: "The player can’t list it again. Its own link still works.", verb: replay.listed ? "Unlist" : "Hold", method: "PUT", path: `${R}/listed`, body: { listed: false }, undo: { listed: true } });
-  const release = plan({ title: "Release this replay", text: "It is listed again, unless the player has hidden it or is suspended.", verb: "List again", method: "PUT", path: `${R}/listed`, body: { listed: true }, undo: { listed: false } });
+  const remove = plan({
+    title: "Delete this replay",
+    text: "Permanently deletes the replay. The player’s best score stays on the leaderboard.",
+    verb: "Delete",
+    path: `${R}/delete`,
+    danger: true,
+  });
+  const hold = plan({
+    title: replay.listed ? "Take this replay off public lists" : "Keep this replay off public lists",
+    text: "The player can’t list it again. Its own link still works.",
+    verb: replay.listed ? "Unlist" : "Hold",
+    method: "PUT",
+    path: `${R}/listed`,
+    body: { listed: false },
+    undo: { listed: true },
+  });
+  const release = plan({
+    title: "Release this replay",
+    text: "It is listed again, unless the player has hidden it or is suspended.",
+    verb: "List again",
+    method: "PUT",
+    path: `${R}/listed`,
+    body: { listed: true },
+    undo: { listed: false },
+  });
   return [
     ...(replay.finding ? [h("p", { id: "finding", class: "refused" }, bdi(replay.finding))] : []),
     facts,
@@ -36,11 +73,39 @@ const again = show(async () => {
       "div",
       { class: "acts" },
       actButton(replay.held ? release : hold, again),
-      actButton(plan({ title: "Check this replay again", text: "This check runs before all others. The current verdict stays until it ends.", verb: "Check again", path: `${R}/check`, body: { again: true }, reason: "cheating" }), again),
-      (replay.status === "verified" || replay.proved) && h("a", { class: "button", href: `/replays/${replay.id}/watch` }, "Watch"),
+      actButton(
+        plan({
+          title: "Check this replay again",
+          text: "This check runs before all others. The current verdict stays until it ends.",
+          verb: "Check again",
+          path: `${R}/check`,
+          body: { again: true },
+          reason: "cheating",
+        }),
+        again,
+      ),
+      (replay.status === "verified" || replay.proved) &&
+        h("a", { class: "button", href: `/replays/${replay.id}/watch` }, "Watch"),
       h("a", { class: "button", href: `${ROOT}${R}/body`, download: `${replay.id}.json` }, "Download"),
-      h("button", { type: "button", class: "danger", click: () => confirm(remove, () => (location.href = `/players/${replay.user_id}`)) }, "Delete …"),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "danger",
+          click: () => confirm(remove, () => (location.href = `/players/${replay.user_id}`)),
+        },
+        "Delete …",
+      ),
     ),
-    section("Same game by other players", ["Replay", "Player", "Received"], replay.same_game.map((/** @type {any} */ each) => [replayLink(each.replay_id), nameOf(each.username), when(each.received_at)]), "No other player has a verified replay with the same moves."),
+    section(
+      "Same game by other players",
+      ["Replay", "Player", "Received"],
+      replay.same_game.map((/** @type {any} */ each) => [
+        replayLink(each.replay_id),
+        nameOf(each.username),
+        when(each.received_at),
+      ]),
+      "No other player has a verified replay with the same moves.",
+    ),
   ];
 });

@@ -19,7 +19,10 @@ export function selection(buttons) {
       change();
       /** @type {HTMLElement} */ (bar.firstElementChild).focus();
     };
-    bar.replaceChildren(h("button", { type: "button", click: choose }, every ? "Select none" : "Select all on this page"), ...buttons(chosen).flatMap((each) => each || []));
+    bar.replaceChildren(
+      h("button", { type: "button", click: choose }, every ? "Select none" : "Select all on this page"),
+      ...buttons(chosen).flatMap((each) => each || []),
+    );
     bar.hidden = false;
   };
   /** @param {T} value @param {string} label */

@@ -12,5 +12,16 @@ show(async () => {
   const [replay, timeline] = await Promise.all(["", "/timeline"].map((part) => read(`/replays/${ownId()}${part}`)));
   new Player(timeline, 0, () => {}, replay.finding ?? undefined);
   byId("player").classList.add("ready");
-  return [h("p", {}, "Replay ", replayLink(replay.id), " of ", playerLink(replay.user_id, replay.username), replay.finding && ": ", replay.finding && bdi(replay.finding))];
+  return [
+    h(
+      "p",
+      {},
+      "Replay ",
+      replayLink(replay.id),
+      " of ",
+      playerLink(replay.user_id, replay.username),
+      replay.finding && ": ",
+      replay.finding && bdi(replay.finding),
+    ),
+  ];
 });

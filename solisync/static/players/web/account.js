@@ -19,7 +19,9 @@ function enters(form, register) {
   submits(form, async () => {
     const word = register ? form.new_password : form.password;
     const username = form.username.value;
-    await composed({ username, password: word.value, ...(register && { register }) }, (body) => exchange("POST", "/api/session", body));
+    await composed({ username, password: word.value, ...(register && { register }) }, (body) =>
+      exchange("POST", "/api/session", body),
+    );
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();

@@ -24,7 +24,10 @@ export function me(anew = false) {
   if (anew || known?.name !== username()) {
     const answer = session().then(({ me }) => me());
     known = { name: username(), answer };
-    answer.then(({ username: name }) => known?.answer === answer && (known.name = name), () => (known = undefined));
+    answer.then(
+      ({ username: name }) => known?.answer === answer && (known.name = name),
+      () => (known = undefined),
+    );
   }
   return /** @type {NonNullable<typeof known>} */ (known).answer;
 }

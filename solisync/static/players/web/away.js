@@ -7,15 +7,16 @@ const { retry_after: first } = JSON.parse(byId("data").textContent);
 const MOST = 300;
 
 /** Resolve as soon as the page is visible. @returns {Promise<void>} */
-const visible = () => new Promise((resolve) => {
-  const look = () => {
-    if (document.hidden) return;
-    document.removeEventListener("visibilitychange", look);
-    resolve();
-  };
-  document.addEventListener("visibilitychange", look);
-  look();
-});
+const visible = () =>
+  new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
 
 /** @param {number} seconds */
 function tryAgain(seconds) {

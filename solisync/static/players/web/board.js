@@ -21,12 +21,34 @@ const SHAPES = [
   "m0-9.5c4 5 9 7.5 9 12.5c-.2 1.8-1.5 3.2-3.3 3.7c-1.7 .4-3.5-.3-4.6-1.7q.4 3 2.5 4.5h-7.2q2.1-1.5 2.5-4.5c-1.1 1.4-2.9 2.1-4.6 1.7c-1.8-.5-3.1-1.9-3.3-3.7c0-5 5-7.5 9-12.5z",
 ];
 /** The pips of each rank, as [x, y] of their centres. Pips in the lower half are drawn upside down. */
-const CORNERS = [[34, 38], [66, 38], [34, 102], [66, 102]];
-const SIDES = [[34, 70], [66, 70]];
+const CORNERS = [
+  [34, 38],
+  [66, 38],
+  [34, 102],
+  [66, 102],
+];
+const SIDES = [
+  [34, 70],
+  [66, 70],
+];
 const EIGHT = [...CORNERS, [34, 59], [66, 59], [34, 81], [66, 81]];
 const PIPS = [
-  [], [[50, 38], [50, 102]], [[50, 38], [50, 70], [50, 102]], CORNERS, [...CORNERS, [50, 70]], [...CORNERS, ...SIDES],
-  [...CORNERS, ...SIDES, [50, 54]], [...CORNERS, ...SIDES, [50, 54], [50, 86]], [...EIGHT, [50, 70]],
+  [],
+  [
+    [50, 38],
+    [50, 102],
+  ],
+  [
+    [50, 38],
+    [50, 70],
+    [50, 102],
+  ],
+  CORNERS,
+  [...CORNERS, [50, 70]],
+  [...CORNERS, ...SIDES],
+  [...CORNERS, ...SIDES, [50, 54]],
+  [...CORNERS, ...SIDES, [50, 54], [50, 86]],
+  [...EIGHT, [50, 70]],
   [...EIGHT, [50, 48.5], [50, 91.5]],
 ];
 
@@ -90,7 +112,8 @@ function draw(tag, attributes, ...children) {
 }
 
 /** The sign of a suit as a path. A `transform` would be slower: browsers process all of them whenever something moves. @param {number} suit @param {number} x @param {number} y @param {number} scale less than 0: upside down */
-const sign = (suit, x, y, scale) => `M${x} ${y}${SHAPES[suit].replace(/-?[\d.]+/g, (number) => ` ${(Number(number) * scale).toFixed(2)}`)}`;
+const sign = (suit, x, y, scale) =>
+  `M${x} ${y}${SHAPES[suit].replace(/-?[\d.]+/g, (number) => ` ${(Number(number) * scale).toFixed(2)}`)}`;
 
 /** The face of a card, 100 by 140, in a large and a small drawing. The style shows one of the two. */
 export function face(/** @type {number} */ card) {
@@ -99,20 +122,36 @@ export function face(/** @type {number} */ card) {
   const letter = rank > 0 && rank < 10 ? RANKS[rank] : RANKS[rank][0].toUpperCase();
   const text = (/** @type {number} */ x, /** @type {number} */ y) => draw("text", { x, y }, letter);
   const court = (transform = "") => draw("use", { href: `#${RANKS[rank]}`, transform });
-  const signs = (/** @type {number[][]} */ ...all) => draw("path", { d: all.map(([x, y, scale]) => sign(suit, x, y, scale)).join("") });
+  const signs = (/** @type {number[][]} */ ...all) =>
+    draw("path", { d: all.map(([x, y, scale]) => sign(suit, x, y, scale)).join("") });
   const turned = "rotate(180 50 70)";
-  const corners = [[36, 17, 0.7], [64, 123, -0.7]];
+  const corners = [
+    [36, 17, 0.7],
+    [64, 123, -0.7],
+  ];
   const large = [text(15, 26), draw("g", { transform: turned }, text(15, 26))];
   if (rank > 9) {
     const smaller = "translate(9 12.6) scale(.82)";
-    large.unshift(draw("rect", { x: 27.9, y: 27, width: 44.2, height: 86, rx: 3 }), court(smaller), court(`${turned} ${smaller}`));
+    large.unshift(
+      draw("rect", { x: 27.9, y: 27, width: 44.2, height: 86, rx: 3 }),
+      court(smaller),
+      court(`${turned} ${smaller}`),
+    );
     large.push(signs(...corners));
-  } else large.push(signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.85 : 0.85]) : [[50, 69, 2.3]])));
-  const small = rank > 9
-    ? [text(7, 37), signs([78, 24, 1.5]), court("translate(-17 37) scale(1.34)")]
-    : [text(7, 37), signs([78, 24, 1.5], [50, 93, 3.1])];
-  return draw("svg", { viewBox: "0 0 100 140", "aria-hidden": "true" },
-    draw("g", { class: "large" }, ...large), draw("g", { class: "small" }, ...small));
+  } else
+    large.push(
+      signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.85 : 0.85]) : [[50, 69, 2.3]])),
+    );
+  const small =
+    rank > 9
+      ? [text(7, 37), signs([78, 24, 1.5]), court("translate(-17 37) scale(1.34)")]
+      : [text(7, 37), signs([78, 24, 1.5], [50, 93, 3.1])];
+  return draw(
+    "svg",
+    { viewBox: "0 0 100 140", "aria-hidden": "true" },
+    draw("g", { class: "large" }, ...large),
+    draw("g", { class: "small" }, ...small),
+  );
 }
 
 /** The content of a pile in words. @param {string} pile @param {Position} position */
@@ -166,8 +205,9 @@ export class Board {
    */
   show(position, flight) {
     this.element.classList.toggle("flying", flight > 0);
-    const changed = Object.keys(this.lists).filter((pile) => position.piles[pile] !== this.shown?.piles[pile]
-      || position.down[pile] !== this.shown?.down[pile]);
+    const changed = Object.keys(this.lists).filter(
+      (pile) => position.piles[pile] !== this.shown?.piles[pile] || position.down[pile] !== this.shown?.down[pile],
+    );
     const moved = changed.flatMap((pile) => position.piles[pile]);
     const before = flight ? moved.map((card) => this.cards[card].item.getBoundingClientRect()) : [];
     for (const card of moved) this.flights.get(card)?.forEach((animation) => animation.cancel());
@@ -185,7 +225,15 @@ export class Board {
   #fly(card, x, y, duration) {
     const { item, hit } = this.cards[card];
     const timing = { duration, easing: "cubic-bezier(.3, .7, .3, 1)" };
-    const flights = [item.animate([{ translate: `${x}px ${y}px`, zIndex: 9 }, { translate: "0px 0px", zIndex: 9 }], timing)];
+    const flights = [
+      item.animate(
+        [
+          { translate: `${x}px ${y}px`, zIndex: 9 },
+          { translate: "0px 0px", zIndex: 9 },
+        ],
+        timing,
+      ),
+    ];
     if (hit) flights.push(hit.animate([{ translate: `${-x}px ${-y}px` }, { translate: "0px 0px" }], timing));
     this.flights.set(card, flights);
   }
@@ -201,8 +249,12 @@ export class Board {
     cards.forEach((card, index) => {
       const { item, name } = this.cards[card];
       const up = index >= hidden;
-      const step = pile === "w" ? Math.max(index - Math.max(cards.length - this.fan, 0), 0)
-        : pile[0] === "t" ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0) : 0;
+      const step =
+        pile === "w"
+          ? Math.max(index - Math.max(cards.length - this.fan, 0), 0)
+          : pile[0] === "t"
+            ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0)
+            : 0;
       item.classList.toggle("down", !up);
       if (up && item.firstElementChild === name) item.prepend(face(card)); // faces are drawn when they are first visible
       name.textContent = up ? named(card) : "face down";

@@ -32,19 +32,28 @@ async function parts() {
   const only = h("input", { type: "checkbox", id: "only-met", change: () => ((onlyMet = only.checked), show()) });
   const show = async () => (await import("./live.js")).replace(winners, await parts());
   only.checked = onlyMet;
-  const filter = have.length > 0 && h("label", { class: "check" }, only, `Only players who met the goal (${have.length})`);
+  const filter =
+    have.length > 0 && h("label", { class: "check" }, only, `Only players who met the goal (${have.length})`);
   const shown = onlyMet ? have : entries;
-  return [filter, entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by reported time" })]
-    .filter((part) => part instanceof Node);
+  return [
+    filter,
+    entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by reported time" }),
+  ].filter((part) => part instanceof Node);
 }
 
 /** Load the board again, and show it if it has changed. */
 async function refresh() {
   const { reloaded } = await import("./entries.js");
-  const anew = await reloaded((query) => `${board}?${new URLSearchParams(query)}`, () => entries, 100);
+  const anew = await reloaded(
+    (query) => `${board}?${new URLSearchParams(query)}`,
+    () => entries,
+    100,
+  );
   if (!anew) return;
   ({ entries, next } = anew);
-  if (!next && entries.length) byId("won").textContent = `${counted(entries.length, "player")} on the leaderboard won it. The best score is ${score(entries[0].score)}.`;
+  if (!next && entries.length)
+    byId("won").textContent =
+      `${counted(entries.length, "player")} on the leaderboard won it. The best score is ${score(entries[0].score)}.`;
   const { replace } = await import("./live.js");
   replace(winners, await parts());
 }
@@ -52,8 +61,14 @@ async function refresh() {
 /** Load entries of the day's board. The API returns names only to signed-in players. @param {boolean} further */
 function load(further) {
   if (!username()) {
-    winners.replaceChildren(h("p", {}, h("a", { href: signInPath() }, "Sign in"),
-      " to see their names. Only players who chose to appear on the leaderboard are listed."));
+    winners.replaceChildren(
+      h(
+        "p",
+        {},
+        h("a", { href: signInPath() }, "Sign in"),
+        " to see their names. Only players who chose to appear on the leaderboard are listed.",
+      ),
+    );
     return;
   }
   return fill(further ? byId("more-refused") : winners, async () => {
@@ -71,14 +86,28 @@ const told = (time, options) => new Date(time).toLocaleDateString("en-GB", { ...
 
 /** Show a week of days, and a calendar for other days. Return the days' chips. */
 function showWeek() {
-  const chips = new Map(Object.keys(week).map((day) => {
-    const time = Date.parse(day);
-    const parts = [h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })), h("b", {}, told(time, { day: "numeric" })), h("span", { class: "unseen" }, told(time, { month: "long" })), h("small", { "aria-hidden": "true" })];
-    return [day, h("a", { href: `/daily/${day}`, class: "chip", "aria-current": day === date && "page" }, ...parts)];
-  }));
-  const calendar = h("input", { type: "date", max: new Date().toISOString().slice(0, 10), value: date, "aria-label": "Another day", change: () => {
-    if (calendar.value && calendar.value !== date && calendar.validity.valid) location.assign(`/daily/${calendar.value}`);
-  } });
+  const chips = new Map(
+    Object.keys(week).map((day) => {
+      const time = Date.parse(day);
+      const parts = [
+        h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })),
+        h("b", {}, told(time, { day: "numeric" })),
+        h("span", { class: "unseen" }, told(time, { month: "long" })),
+        h("small", { "aria-hidden": "true" }),
+      ];
+      return [day, h("a", { href: `/daily/${day}`, class: "chip", "aria-current": day === date && "page" }, ...parts)];
+    }),
+  );
+  const calendar = h("input", {
+    type: "date",
+    max: new Date().toISOString().slice(0, 10),
+    value: date,
+    "aria-label": "Another day",
+    change: () => {
+      if (calendar.value && calendar.value !== date && calendar.validity.valid)
+        location.assign(`/daily/${calendar.value}`);
+    },
+  });
   byId("week").replaceChildren(...chips.values(), calendar);
   return chips;
 }
@@ -93,12 +122,15 @@ async function showOwn(chips) {
     if (win) chip?.lastElementChild?.append(score(win.score));
     chip?.append(h("span", { class: "unseen" }, win ? `, won with ${counted(win.score, "point")}` : ", won"));
   }
-  byId("own").textContent = [ownResult(wins.get(date)), streak > 0 && `Your daily streak: ${counted(streak, "day")}.`].filter(Boolean).join(" ");
+  byId("own").textContent = [ownResult(wins.get(date)), streak > 0 && `Your daily streak: ${counted(streak, "day")}.`]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** @param {{score: number, seconds: number} | null | undefined} win */
 function ownResult(win) {
-  if (win) return `You won it with ${counted(win.score, "point")} in ${clock(win.seconds)}.${hasGoal ? goalResult(win) : ""}`;
+  if (win)
+    return `You won it with ${counted(win.score, "point")} in ${clock(win.seconds)}.${hasGoal ? goalResult(win) : ""}`;
   if (win === null) return "You won it.";
   if (byId("later").hidden) return "";
   if (inTime(date, Date.now())) return `A win still counts for this day until ${DAY_HOURS - 24}:00 UTC.`;
@@ -106,7 +138,8 @@ function ownResult(win) {
 }
 
 /** @param {{score: number, seconds: number}} win */
-const goalResult = ({ score, seconds }) => (meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.");
+const goalResult = ({ score, seconds }) =>
+  meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.";
 
 if (byId("later").hidden) timeLeft(byId("left"), date);
 const chips = showWeek();

@@ -16,16 +16,36 @@ export async function showName(place, changed = async () => {}, folds = false) {
       byId("display-name").focus();
       await changed();
     };
-    const input = field("display-name", "Display name",
-      { name: "display_name", maxlength: 64, autocomplete: "nickname", "aria-describedby": "name-hint", value: name ?? "" });
-    const hint = h("p", { class: "quiet", id: "name-hint" },
-      "Other players see this name. Your entry links to your replay, which shows your username.");
-    const leave = h("button", { type: "button", id: "leave", click: () => attempt(byId("leave-refused"), async () => {
-      await ask("DELETE", "/api/leaderboard/opt-in");
-      await again("You have left the leaderboard.");
-    }) }, "Leave the leaderboard");
-    const form = stack("name-form", [...input, hint],
-      [h("button", { class: "main" }, visible ? "Save name" : "Join the leaderboard"), ...(visible ? [leave] : [])]);
+    const input = field("display-name", "Display name", {
+      name: "display_name",
+      maxlength: 64,
+      autocomplete: "nickname",
+      "aria-describedby": "name-hint",
+      value: name ?? "",
+    });
+    const hint = h(
+      "p",
+      { class: "quiet", id: "name-hint" },
+      "Other players see this name. Your entry links to your replay, which shows your username.",
+    );
+    const leave = h(
+      "button",
+      {
+        type: "button",
+        id: "leave",
+        click: () =>
+          attempt(byId("leave-refused"), async () => {
+            await ask("DELETE", "/api/leaderboard/opt-in");
+            await again("You have left the leaderboard.");
+          }),
+      },
+      "Leave the leaderboard",
+    );
+    const form = stack(
+      "name-form",
+      [...input, hint],
+      [h("button", { class: "main" }, visible ? "Save name" : "Join the leaderboard"), ...(visible ? [leave] : [])],
+    );
     submits(form, async () => {
       const chosen = form.display_name.value.trim();
       await ask("POST", "/api/leaderboard/opt-in", { json: { display_name: chosen } });

@@ -27,8 +27,9 @@ const CLICK_PX = 12; // a drag that never gets further is a click of a hand that
  */
 
 /** The area that two boxes share. @param {Box} one @param {Box} other */
-const overlap = (one, other) => Math.max(0, Math.min(one.right, other.right) - Math.max(one.left, other.left))
-  * Math.max(0, Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top));
+const overlap = (one, other) =>
+  Math.max(0, Math.min(one.right, other.right) - Math.max(one.left, other.left)) *
+  Math.max(0, Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top));
 
 /** @param {Box} box @param {number} x @param {number} y */
 const shifted = (box, x, y) => ({ left: box.left + x, top: box.top + y, right: box.right + x, bottom: box.bottom + y });
@@ -70,11 +71,23 @@ export class Drag {
     const cards = spot ? this.table.cardsAt(spot) : [];
     if (event.button || !spot || !cards.length) return;
     const box = (/** @type {Spot} */ there) => this.table.button(there).getBoundingClientRect();
-    const places = Object.keys(this.table.slots).filter((pile) => pile !== spot.pile && pile !== "s" && pile !== "w")
+    const places = Object.keys(this.table.slots)
+      .filter((pile) => pile !== spot.pile && pile !== "s" && pile !== "w")
       .map((pile) => ({ pile, box: box({ pile, index: Infinity }) }));
     this.held = {
-      id: event.pointerId, spot, places, cards, x: event.clientX + scrollX, y: event.clientY + scrollY, toX: 0, toY: 0,
-      box: box(spot), items: null, frame: 0, furthest: 0, selected: this.table.selected,
+      id: event.pointerId,
+      spot,
+      places,
+      cards,
+      x: event.clientX + scrollX,
+      y: event.clientY + scrollY,
+      toX: 0,
+      toY: 0,
+      box: box(spot),
+      items: null,
+      frame: 0,
+      furthest: 0,
+      selected: this.table.selected,
       least: event.pointerType === "mouse" ? MOUSE_PX : TOUCH_PX,
     };
   }
@@ -126,7 +139,13 @@ export class Drag {
       this.table.select(selected); // the drag has replaced it
       return this.table.click(spot, false);
     }
-    this.table.drop(spot, met.filter(({ area }) => area > 0).sort((one, other) => other.area - one.area).map(({ pile }) => pile));
+    this.table.drop(
+      spot,
+      met
+        .filter(({ area }) => area > 0)
+        .sort((one, other) => other.area - one.area)
+        .map(({ pile }) => pile),
+    );
   }
 
   /** @param {PointerEvent} event */

@@ -56,16 +56,32 @@ export const rank = (place) => h("span", { class: `rank ${place && place < 4 ? "
 export function entryTable(entries, caption, { shown, tag } = {}) {
   const row = (/** @type {any} */ entry) => {
     const text = tag?.(entry);
-    return h("tr", { class: entry.own && "own" },
-      h("th", {},
-        h("span", { class: "who" }, rank(entry.rank), " ",
-          h("a", { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" }, entry.display_name)),
-        entry.own && h("b", { class: "tag" }, "You"), text && h("b", { class: "tag" }, text)),
+    return h(
+      "tr",
+      { class: entry.own && "own" },
+      h(
+        "th",
+        {},
+        h(
+          "span",
+          { class: "who" },
+          rank(entry.rank),
+          " ",
+          h(
+            "a",
+            { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" },
+            entry.display_name,
+          ),
+        ),
+        entry.own && h("b", { class: "tag" }, "You"),
+        text && h("b", { class: "tag" }, text),
+      ),
       h("td", { class: "number" }, score(entry.score)),
       h("td", { class: "number" }, clock(entry.time_seconds)),
       h("td", {}, counted(entry.moves, "move"), entry.undos ? `, ${counted(entry.undos, "undo")}` : ""),
       h("td", {}, words(entry.draw_mode)),
-      h("td", {}, ago(entry.received_at)));
+      h("td", {}, ago(entry.received_at)),
+    );
   };
   return table(caption, ["Player", "Score", "Time", "Moves", "Draw", "Uploaded"], entries.map(row), true);
 }

@@ -24,7 +24,8 @@ const FIELDS = /** @type {Record<string, [string, string]>} */ ({
 export async function composed(body, send) {
   const given = Object.entries(body);
   const [sent, typed] = [/password$/, /^new_password$/].map((names) =>
-    Object.fromEntries(given.map(([name, value]) => [name, names.test(name) ? value.normalize() : value])));
+    Object.fromEntries(given.map(([name, value]) => [name, names.test(name) ? value.normalize() : value])),
+  );
   return send(sent).catch((error) => {
     if (error.code !== "invalid_credentials" || given.every(([name]) => sent[name] === typed[name])) throw error;
     return send(typed);
@@ -47,8 +48,12 @@ export function submits(form, action, wrong) {
   const box = /** @type {HTMLInputElement | null} */ (form.querySelector(".reveal"));
   if (box) {
     const field = /** @type {HTMLInputElement} */ (form.querySelector("[autocomplete$=password]"));
-    box.onchange = () => { field.type = box.checked ? "text" : "password"; };
-    form.onreset = () => { field.type = "password"; };
+    box.onchange = () => {
+      field.type = box.checked ? "text" : "password";
+    };
+    form.onreset = () => {
+      field.type = "password";
+    };
   }
   form.onsubmit = async (event) => {
     event.preventDefault();
@@ -63,7 +68,9 @@ export function submits(form, action, wrong) {
       if (!(error instanceof Refusal)) throw error;
       const [name, text] = FIELDS[error.code] ?? ["", sentence(error)];
       const field = form.elements.namedItem(name);
-      place.append(h("p", { class: "refused", role: "alert" }, (error.code === "invalid_credentials" && wrong) || text));
+      place.append(
+        h("p", { class: "refused", role: "alert" }, (error.code === "invalid_credentials" && wrong) || text),
+      );
       if (field instanceof HTMLInputElement) {
         field.setAttribute("aria-invalid", "true");
         field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
@@ -88,11 +95,15 @@ export async function attempt(place, action) {
 }
 
 /** The box "Show password" of a form; `submits` makes it work. */
-export const reveal = () => h("label", { class: "check" }, h("input", { type: "checkbox", class: "reveal" }), " Show password");
+export const reveal = () =>
+  h("label", { class: "check" }, h("input", { type: "checkbox", class: "reveal" }), " Show password");
 
 /** A form with its fields, a place for errors, and its buttons. @param {string} id @param {Node[]} fields @param {Node[]} buttons */
 export const stack = (id, fields, buttons) =>
   h("form", { id, class: "stack" }, ...fields, h("div", { class: "refusal" }), h("p", { class: "row" }, ...buttons));
 
 /** @param {string} id @param {string} label @param {Record<string, any>} properties */
-export const field = (id, label, properties) => [h("label", { for: id }, label), h("input", { id, required: true, ...properties })];
+export const field = (id, label, properties) => [
+  h("label", { for: id }, label),
+  h("input", { id, required: true, ...properties }),
+];

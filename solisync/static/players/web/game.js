@@ -20,18 +20,27 @@ const STOCK_LETTERS = "s-0";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The text if it is a seed in its only accepted spelling, or null. @param {string | null} text */
-export const seedOf = (text) => (/^(0|[1-9]\d{0,19})$/.test(text ?? "") && BigInt(text ?? "") <= SEED_MAX ? text : null);
+export const seedOf = (text) =>
+  /^(0|[1-9]\d{0,19})$/.test(text ?? "") && BigInt(text ?? "") <= SEED_MAX ? text : null;
 
 /** A random seed of 53 bits, which a JavaScript number holds exactly. */
 export const newSeed = () => String(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
 
 /** @param {Move} move */
 const lettered = (move) =>
-  move === STOCK ? STOCK_LETTERS : LETTERS[PILES.indexOf(move.from)] + LETTERS[PILES.indexOf(move.to)] + move.count.toString(14);
+  move === STOCK
+    ? STOCK_LETTERS
+    : LETTERS[PILES.indexOf(move.from)] + LETTERS[PILES.indexOf(move.to)] + move.count.toString(14);
 
 /** @param {string} letters @returns {Move} */
-const read = (letters) => letters === STOCK_LETTERS ? STOCK
-  : { from: PILES[LETTERS.indexOf(letters[0])], to: PILES[LETTERS.indexOf(letters[1])], count: parseInt(letters[2], 14) };
+const read = (letters) =>
+  letters === STOCK_LETTERS
+    ? STOCK
+    : {
+        from: PILES[LETTERS.indexOf(letters[0])],
+        to: PILES[LETTERS.indexOf(letters[1])],
+        count: parseInt(letters[2], 14),
+      };
 
 export class Game extends Klondike {
   player = ""; // the username of the player, or "" for a signed-out game
@@ -49,7 +58,14 @@ export class Game extends Klondike {
     if (!played) return null;
     const [from, to] = played.turned ? ["w", "s"] : [move.from, move.to];
     /** @type {Step} */
-    const step = { input: move === STOCK ? "stock" : "move", from, to, cards: played.cards, flipped: played.flipped, score: this.score };
+    const step = {
+      input: move === STOCK ? "stock" : "move",
+      from,
+      to,
+      cards: played.cards,
+      flipped: played.flipped,
+      score: this.score,
+    };
     this.made.push({ move, step });
     const again = this.undone.pop();
     if (again && lettered(again) !== lettered(move)) this.undone = [];
@@ -86,7 +102,9 @@ export class Game extends Klondike {
   upload(date) {
     const { replay } = this.record({ seconds: this.seconds, date });
     // stringify can't write the seed, a number of up to 64 bits
-    return replay && `{"seed":${this.seed},${JSON.stringify({ ...replay, seed: undefined, game_id: this.id }).slice(1)}`;
+    return (
+      replay && `{"seed":${this.seed},${JSON.stringify({ ...replay, seed: undefined, game_id: this.id }).slice(1)}`
+    );
   }
 
   /** @returns {Kept} */
@@ -99,8 +117,17 @@ export class Game extends Klondike {
 /** Replay a stored game from its deal. Return null if it isn't a valid game. @param {any} kept @returns {Game | null} */
 export function restored(kept) {
   const { id, deal: seed, draw, day, moves, undos, ms } = kept ?? {};
-  const sound = typeof seed === "string" && seedOf(seed) && (draw === 1 || draw === 3) && typeof id === "string" && UUID.test(id)
-    && typeof moves === "string" && moves.length <= 3 * MOVES_MAX && Array.isArray(undos) && Number.isFinite(ms) && ms >= 0;
+  const sound =
+    typeof seed === "string" &&
+    seedOf(seed) &&
+    (draw === 1 || draw === 3) &&
+    typeof id === "string" &&
+    UUID.test(id) &&
+    typeof moves === "string" &&
+    moves.length <= 3 * MOVES_MAX &&
+    Array.isArray(undos) &&
+    Number.isFinite(ms) &&
+    ms >= 0;
   if (!sound || !isDay(day)) return null;
   const game = new Game(seed, draw, day, id);
   const places = undos.values();
@@ -120,8 +147,13 @@ export function restored(kept) {
 /** Whether a stored value is a day, or null. @param {any} day */
 function isDay(day) {
   const goal = (/** @type {any} */ value) => value === null || Number.isFinite(value);
-  return day === null || (/^\d{4}-\d\d-\d\d$/.test(day?.date) && typeof day.description === "string"
-    && goal(day.target_score) && goal(day.max_time_secs));
+  return (
+    day === null ||
+    (/^\d{4}-\d\d-\d\d$/.test(day?.date) &&
+      typeof day.description === "string" &&
+      goal(day.target_score) &&
+      goal(day.max_time_secs))
+  );
 }
 
 // Storage in this browser
@@ -175,7 +207,10 @@ export function claim(game) {
 export function settings() {
   const { draw, ...marks } = Object(stored(SETTINGS));
   if (local) marks.four = local.getItem(COLOURS) === "four";
-  const known = Object.entries(DEFAULTS).map(([name, value]) => [name, typeof value === "boolean" ? marks[name] ?? value : draw === 3 ? 3 : 1]);
+  const known = Object.entries(DEFAULTS).map(([name, value]) => [
+    name,
+    typeof value === "boolean" ? (marks[name] ?? value) : draw === 3 ? 3 : 1,
+  ]);
   return /** @type {Settings} */ (Object.fromEntries(known));
 }
 

@@ -27,7 +27,8 @@ function value({ piles, down }) {
 }
 
 /** The position after a legal move. @param {Position} position @param {Move} move @param {number} draw */
-const after = (position, move, draw) => /** @type {import("./klondike.js").Played} */ (play(position, move, draw)).position;
+const after = (position, move, draw) =>
+  /** @type {import("./klondike.js").Played} */ (play(position, move, draw)).position;
 
 /** The benefit of a move by itself, to sort helpful moves. @param {Position} position @param {Move} move */
 function worth({ piles, down }, { from, to, count }) {
@@ -50,11 +51,16 @@ function broughtUp(position, draw) {
 }
 
 /** Whether one of these cards can be moved once it is on the waste. @param {Position} position @param {number[]} cards */
-const takesOne = ({ piles, down }, cards) => cards.some((card) => targets({ piles: { ...piles, w: [card] }, down }, "w", 0).length);
+const takesOne = ({ piles, down }, cards) =>
+  cards.some((card) => targets({ piles: { ...piles, w: [card] }, down }, "w", 0).length);
 
 /** All moves of cards, including those from foundations. @param {Position} position @returns {Move[]} */
-const allMoves = (position) => [...moves(position), ...FOUNDATIONS.flatMap((from) =>
-  goodTargets(position, from, position.piles[from].length - 1).map((to) => ({ from, to, count: 1 })))];
+const allMoves = (position) => [
+  ...moves(position),
+  ...FOUNDATIONS.flatMap((from) =>
+    goodTargets(position, from, position.piles[from].length - 1).map((to) => ({ from, to, count: 1 })),
+  ),
+];
 
 /**
  * Search for the fewest moves of cards to a position that is better than `best`, or that can take one of `cards` from
@@ -66,7 +72,8 @@ function way(position, best, cards, from, allowed = () => true) {
   const known = new Set([text(position)]);
   /** @type {{at: Position, first: Move | null}[]} */
   const open = [{ at: position, first: null }];
-  for (const { at, first } of open) { // the loop appends to it
+  for (const { at, first } of open) {
+    // the loop appends to it
     for (const move of from(at)) {
       const next = play(at, move, 1)?.position;
       const state = next && text(next);
@@ -84,7 +91,8 @@ const bestOf = (position, before) => Math.max(...[position, ...before].map(value
 
 /** The moves that improve the position by themselves, best first. @param {Position} position @param {number} best */
 const helping = (position, best) =>
-  moves(position).filter((move) => value(after(position, move, 1)) > best)
+  moves(position)
+    .filter((move) => value(after(position, move, 1)) > best)
     .sort((one, other) => worth(position, other) - worth(position, one));
 
 /** Whether the search finds no moves that lead to a better position. @param {Position} position @param {number} draw @param {Position[]} before the earlier positions of the game, in order */
@@ -121,7 +129,9 @@ function improving(position, draw, before, ban) {
   if (now.length) return [...now, ...stock];
   const onColumns = way(position, best, [], moves, allowed);
   const found = [...(onColumns ? [onColumns] : []), ...stock];
-  const other = found.length ? null : way(position, best, cards, moves, allowed) ?? way(position, best, cards, allMoves, allowed);
+  const other = found.length
+    ? null
+    : (way(position, best, cards, moves, allowed) ?? way(position, best, cards, allMoves, allowed));
   return other ? [other] : found;
 }
 
@@ -167,6 +177,10 @@ export async function hint(game, number, patience) {
   const found = await hints(game, patience);
   const move = found[number % found.length];
   if (!move) return { words: "Hint: undo the last move" }; // every way forward begins with an undo
-  if (move === STOCK) return { move, words: piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over" };
-  return { move, words: `Hint: ${named(/** @type {number} */ (piles[move.from].at(-move.count)))} to ${place(move.to)}` };
+  if (move === STOCK)
+    return { move, words: piles.s.length ? "Hint: turn up cards from the stock" : "Hint: turn the waste over" };
+  return {
+    move,
+    words: `Hint: ${named(/** @type {number} */ (piles[move.from].at(-move.count)))} to ${place(move.to)}`,
+  };
 }

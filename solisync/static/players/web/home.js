@@ -35,7 +35,11 @@ async function statistics() {
   byId("statistics").hidden = !byId("standing").childNodes.length;
   if (!username()) return;
   const { follow, replace } = await import("./live.js");
-  follow(async () => replace(byId("standing"), await facts()), ({ event }) => event === "progress", { knows });
+  follow(
+    async () => replace(byId("standing"), await facts()),
+    ({ event }) => event === "progress",
+    { knows },
+  );
 }
 
 /** Greet the player, or introduce the game. Visitors who have never played here load nothing for it. */

@@ -43,13 +43,15 @@ export async function journals() {
 /** Change the journals and store them. @template T @param {(all: Journals) => T} alter @returns {Promise<T>} */
 export async function change(alter) {
   const before = [...unsaved];
-  const result = await store.change((value) => {
-    const all = sound(value);
-    for (const enter of before) enter(all);
-    const result = alter(all);
-    tidy(all);
-    return [all, result];
-  }).catch(refuse);
+  const result = await store
+    .change((value) => {
+      const all = sound(value);
+      for (const enter of before) enter(all);
+      const result = alter(all);
+      tidy(all);
+      return [all, result];
+    })
+    .catch(refuse);
   for (const enter of before) unsaved.delete(enter);
   channel.postMessage("changed");
   dispatchEvent(new Event("journal"));
@@ -68,10 +70,11 @@ export const changeOwn = (alter) =>
 export const take = (name, merged, asked) => changeOwn((all) => accept(all, name, merged, asked));
 
 /** Store all games that aren't stored yet, now or later. */
-const save = () => change(() => {}).catch(() => {
-  dispatchEvent(new Event("journal"));
-  setTimeout(() => unsaved.size && save(), AGAIN_MS);
-});
+const save = () =>
+  change(() => {}).catch(() => {
+    dispatchEvent(new Event("journal"));
+    setTimeout(() => unsaved.size && save(), AGAIN_MS);
+  });
 
 /** Enter a finished game once, with its upload if it is won. If the browser can't store it, keep it in this page, and try again. @param {import("./progress.js").Finished} game @param {string | null} body @param {string} [player] the player of the game, if not the signed-in player */
 export function enter(game, body, player) {

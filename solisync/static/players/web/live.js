@@ -43,8 +43,15 @@ export const streaming = (boards = []) =>
 /** Show a notice that stays until the page is left. @param {string} text @param {boolean} [signIn] */
 function notice(text, signIn) {
   byId("over")?.remove();
-  byId("main").prepend(h("p", { id: "over", class: "refused", role: "alert" }, text, " ",
-    signIn && h("a", { href: signInPath(), class: "button" }, "Sign in")));
+  byId("main").prepend(
+    h(
+      "p",
+      { id: "over", class: "refused", role: "alert" },
+      text,
+      " ",
+      signIn && h("a", { href: signInPath(), class: "button" }, "Sign in"),
+    ),
+  );
 }
 
 /** Handle an event of the stream. @param {Event} event */
@@ -146,7 +153,8 @@ export function follow(again, concerns, { boards = [], knows = () => false, ever
 
 /** Replace the content of an element, and keep the focus on the same control. @param {HTMLElement} place @param {Node[]} nodes */
 export function replace(place, nodes) {
-  const name = (/** @type {Element} */ each) => each.id || (each.getAttribute("href") ?? each.getAttribute("aria-label"));
+  const name = (/** @type {Element} */ each) =>
+    each.id || (each.getAttribute("href") ?? each.getAttribute("aria-label"));
   const focused = place.contains(document.activeElement) ? document.activeElement : null;
   place.replaceChildren(...nodes);
   if (!focused) return;

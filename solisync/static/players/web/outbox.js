@@ -17,7 +17,10 @@ let pulled = ""; // the player whose progress this page has pulled
 let timer = 0;
 
 const sender = new Sender({ read: stored, change: changeOwn }, async (method, path, body, as) => {
-  const answer = await ask(method, path, { body: body === null ? undefined : new Blob([body], { type: "application/json" }), as });
+  const answer = await ask(method, path, {
+    body: body === null ? undefined : new Blob([body], { type: "application/json" }),
+    as,
+  });
   return answer.json();
 });
 

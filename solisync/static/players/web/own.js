@@ -32,73 +32,116 @@ async function devices() {
   byId("sign-out-others").hidden = sessions.length < 2;
   const row = (/** @type {any} */ session) => {
     const refused = h("div");
-    const end = () => attempt(refused, async () => {
-      if (session.current) return signOut();
-      await ask("DELETE", `/api/sessions/${session.id}`);
-      await loadDevices();
-      byId("devices-heading").focus();
-      tell(`Signed out: ${device(session.user_agent)}.`);
-    });
-    return h("tr", {},
+    const end = () =>
+      attempt(refused, async () => {
+        if (session.current) return signOut();
+        await ask("DELETE", `/api/sessions/${session.id}`);
+        await loadDevices();
+        byId("devices-heading").focus();
+        tell(`Signed out: ${device(session.user_agent)}.`);
+      });
+    return h(
+      "tr",
+      {},
       h("th", {}, device(session.user_agent), session.current && h("b", { class: "tag" }, "This browser")),
       h("td", {}, h("span", { class: "narrow" }, "used "), ago(session.used_at)),
       h("td", {}, h("span", { class: "narrow" }, "since "), ago(session.begun_at)),
-      h("td", {}, h("button", { type: "button", id: `end-${session.id}`, click: end, "aria-label": `Sign out: ${device(session.user_agent)}` }, "Sign out"), refused));
+      h(
+        "td",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            id: `end-${session.id}`,
+            click: end,
+            "aria-label": `Sign out: ${device(session.user_agent)}`,
+          },
+          "Sign out",
+        ),
+        refused,
+      ),
+    );
   };
   return [table("Last used first", ["Device", "Used", "Signed in", "End"], sessions.map(row))];
 }
 
 const loadDevices = () => fill(byId("devices"), devices);
 
-const signOutOthers = () => attempt(byId("others-refused"), async () => {
-  for (const { id, current } of sessions) {
-    if (current) continue;
-    await ask("DELETE", `/api/sessions/${id}`).catch((error) => {
-      if (error.code !== "session_not_found") throw error; // that session has just ended by itself
-    });
-  }
-  await loadDevices();
-  byId("devices-heading").focus();
-  tell("All other devices are signed out.");
-});
+const signOutOthers = () =>
+  attempt(byId("others-refused"), async () => {
+    for (const { id, current } of sessions) {
+      if (current) continue;
+      await ask("DELETE", `/api/sessions/${id}`).catch((error) => {
+        if (error.code !== "session_not_found") throw error; // that session has just ended by itself
+      });
+    }
+    await loadDevices();
+    byId("devices-heading").focus();
+    tell("All other devices are signed out.");
+  });
 
 function bindForms() {
   const password = byId("password-form");
-  submits(password, async () => {
-    const words = { current_password: password.password.value, new_password: password.new_password.value };
-    await composed(words, (body) => exchange("PUT", "/api/session/password", body));
-    password.password.value = password.new_password.value = "";
-    byId("password").open = false;
-    tell("Your password has changed.");
-    byId("title").focus();
-    await loadDevices();
-  }, WRONG_PASSWORD);
-  byId("export").onclick = () => attempt(byId("export-refused"), async () => {
-    const link = h("a", { download: `solisync-${username()}.json`, href: URL.createObjectURL(await (await ask("GET", "/api/me/export")).blob()) });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    tell("Your download has started.");
-  });
+  submits(
+    password,
+    async () => {
+      const words = { current_password: password.password.value, new_password: password.new_password.value };
+      await composed(words, (body) => exchange("PUT", "/api/session/password", body));
+      password.password.value = password.new_password.value = "";
+      byId("password").open = false;
+      tell("Your password has changed.");
+      byId("title").focus();
+      await loadDevices();
+    },
+    WRONG_PASSWORD,
+  );
+  byId("export").onclick = () =>
+    attempt(byId("export-refused"), async () => {
+      const link = h("a", {
+        download: `solisync-${username()}.json`,
+        href: URL.createObjectURL(await (await ask("GET", "/api/me/export")).blob()),
+      });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+      tell("Your download has started.");
+    });
   byId("sign-out-others").onclick = signOutOthers;
   byId("sign-out").onclick = () => attempt(byId("out-refused"), signOut);
-  const form = stack("delete-form",
-    [h("h2", {}, "Delete the account?"), h("p", {}, "This can’t be undone."),
+  const form = stack(
+    "delete-form",
+    [
+      h("h2", {}, "Delete the account?"),
+      h("p", {}, "This can’t be undone."),
       ...field("delete-name", "Your username", { name: "username", autocomplete: "off", autocapitalize: "none" }),
-      ...field("delete-password", "Your password", { name: "password", type: "password", autocomplete: "current-password" })],
-    [h("button", { class: "danger" }, "Delete my account"), h("button", { type: "button", click: () => dialog.close() }, "Keep my account")]);
+      ...field("delete-password", "Your password", {
+        name: "password",
+        type: "password",
+        autocomplete: "current-password",
+      }),
+    ],
+    [
+      h("button", { class: "danger" }, "Delete my account"),
+      h("button", { type: "button", click: () => dialog.close() }, "Keep my account"),
+    ],
+  );
   const dialog = h("dialog", { "aria-label": "Delete the account?" }, form);
   document.body.append(dialog);
   byId("delete").onclick = () => dialog.showModal();
-  submits(form, async () => {
-    const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
-    if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "");
-    await composed({ username: name, password: word }, (body) => exchange("POST", "/api/session", body));
-    await ask("DELETE", "/api/account");
-    await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
-    await change((all) => void delete all.of[name]);
-    local?.removeItem(gameKey(name));
-    location.assign("/");
-  }, WRONG_PASSWORD);
+  submits(
+    form,
+    async () => {
+      const [name, word] = [byId("delete-name").value.trim(), byId("delete-password").value];
+      if (name !== (await me(true)).username) throw new Refusal(0, "username_differs", "");
+      await composed({ username: name, password: word }, (body) => exchange("POST", "/api/session", body));
+      await ask("DELETE", "/api/account");
+      await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
+      await change((all) => void delete all.of[name]);
+      local?.removeItem(gameKey(name));
+      location.assign("/");
+    },
+    WRONG_PASSWORD,
+  );
 }
 
 /** The player's progress as elements. */
@@ -118,6 +161,14 @@ export function start() {
 
 bindAvatar();
 bindForms();
-follow(async () => replace(byId("standing"), await facts()), ({ event }) => event === "progress", { knows });
+follow(
+  async () => replace(byId("standing"), await facts()),
+  ({ event }) => event === "progress",
+  { knows },
+);
 // No event reports a login elsewhere. A push from another device shows that it is in use.
-follow(async () => byId("devices").matches(":hover") || replace(byId("devices"), await devices()), ({ event, data }) => event === "progress" && !data.own, { always: true });
+follow(
+  async () => byId("devices").matches(":hover") || replace(byId("devices"), await devices()),
+  ({ event, data }) => event === "progress" && !data.own,
+  { always: true },
+);

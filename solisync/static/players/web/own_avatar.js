@@ -36,8 +36,16 @@ export function bindAvatar() {
     byId("file").value = "";
     byId("file").focus();
   };
-  const form = stack("crop", [canvas, ...field("zoom", "Size", { ...range, min: 1, max: 4 }), ...field("x", "Left and right", range),
-    ...field("y", "Up and down", range)], [h("button", { class: "main" }, "Use this picture"), h("button", { type: "button", click: cancel }, "Cancel")]);
+  const form = stack(
+    "crop",
+    [
+      canvas,
+      ...field("zoom", "Size", { ...range, min: 1, max: 4 }),
+      ...field("x", "Left and right", range),
+      ...field("y", "Up and down", range),
+    ],
+    [h("button", { class: "main" }, "Use this picture"), h("button", { type: "button", click: cancel }, "Cancel")],
+  );
   form.hidden = true;
   /** @type {Map<number, {x: number, y: number}>} */
   const fingers = new Map();
@@ -60,7 +68,7 @@ export function bindAvatar() {
     const before = fingers.size === 2 ? apart() : 0;
     fingers.set(event.pointerId, { x: event.x, y: event.y });
     if (before) {
-      byId("zoom").value = Number(byId("zoom").value) * apart() / before;
+      byId("zoom").value = (Number(byId("zoom").value) * apart()) / before;
       return crop();
     }
     const shown = Math.min(picture.width, picture.height) / Number(byId("zoom").value) / canvas.clientWidth;
@@ -80,7 +88,9 @@ export function bindAvatar() {
     try {
       picture = await createImageBitmap(file);
     } catch {
-      byId("file-refused").append(h("p", { class: "refused", role: "alert" }, "Your browser can’t read this file as a picture."));
+      byId("file-refused").append(
+        h("p", { class: "refused", role: "alert" }, "Your browser can’t read this file as a picture."),
+      );
       return;
     }
     for (const [id, value] of Object.entries({ zoom: 1, x: 0.5, y: 0.5 })) byId(id).value = value;
@@ -99,10 +109,11 @@ export function bindAvatar() {
     byId("file").focus();
     tell("Your avatar has changed.");
   });
-  byId("avatar-remove").onclick = () => attempt(byId("file-refused"), async () => {
-    await ask("DELETE", "/api/me/avatar");
-    await showAvatar(true);
-    byId("file").focus();
-    tell("Your avatar has been removed.");
-  });
+  byId("avatar-remove").onclick = () =>
+    attempt(byId("file-refused"), async () => {
+      await ask("DELETE", "/api/me/avatar");
+      await showAvatar(true);
+      byId("file").focus();
+      tell("Your avatar has been removed.");
+    });
 }

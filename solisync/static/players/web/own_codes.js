@@ -7,11 +7,14 @@ import { username } from "./http.js";
 import { ago, byId, counted, fill, h, tell } from "./page.js";
 
 /** Show the number of unused codes and when they were created. */
-export const loadCodes = () => fill(byId("codes-left"), async () => {
-  const { left, created_at } = await readOwn("/api/me/recovery-codes");
-  const told = left ? [`You have ${counted(left, "unused code")}, created `, ago(created_at), "."] : ["You have no codes."];
-  return [h("p", {}, ...told)];
-});
+export const loadCodes = () =>
+  fill(byId("codes-left"), async () => {
+    const { left, created_at } = await readOwn("/api/me/recovery-codes");
+    const told = left
+      ? [`You have ${counted(left, "unused code")}, created `, ago(created_at), "."]
+      : ["You have no codes."];
+    return [h("p", {}, ...told)];
+  });
 
 /** Save text as a file. @param {string} name @param {string} text */
 function save(name, text) {
@@ -28,25 +31,51 @@ function showCodes({ codes, created_at }) {
   byId("codes-new").replaceChildren(
     h("p", {}, about, " ", h("b", {}, "They won’t be shown again.")),
     h("ul", { class: "codes" }, ...codes.map((code) => h("li", {}, code))),
-    h("p", { class: "row" },
+    h(
+      "p",
+      { class: "row" },
       h("button", { type: "button", class: "main", click: () => print() }, "Print"),
-      h("button", { type: "button", click: () => save(`recovery-codes-${username()}.txt`, text) }, "Save as text")));
+      h("button", { type: "button", click: () => save(`recovery-codes-${username()}.txt`, text) }, "Save as text"),
+    ),
+  );
 }
 
-const form = stack("codes-form",
-  [...field("codes-password", "Current password", { name: "password", type: "password", autocomplete: "current-password", "aria-describedby": "codes-hint" }),
-    h("p", { class: "quiet", id: "codes-hint" }, "New codes replace all earlier ones.")],
-  [h("button", {}, "Create new codes")]);
+const form = stack(
+  "codes-form",
+  [
+    ...field("codes-password", "Current password", {
+      name: "password",
+      type: "password",
+      autocomplete: "current-password",
+      "aria-describedby": "codes-hint",
+    }),
+    h("p", { class: "quiet", id: "codes-hint" }, "New codes replace all earlier ones."),
+  ],
+  [h("button", {}, "Create new codes")],
+);
 
-submits(form, async () => {
-  const answer = await composed({ current_password: byId("codes-password").value }, (json) => ask("POST", "/api/me/recovery-codes", { json }));
-  form.reset();
-  showCodes(await answer.json());
-  tell("Your new codes are ready.");
-  await loadCodes();
-}, WRONG_PASSWORD);
+submits(
+  form,
+  async () => {
+    const answer = await composed({ current_password: byId("codes-password").value }, (json) =>
+      ask("POST", "/api/me/recovery-codes", { json }),
+    );
+    form.reset();
+    showCodes(await answer.json());
+    tell("Your new codes are ready.");
+    await loadCodes();
+  },
+  WRONG_PASSWORD,
+);
 
 byId("codes").append(
   h("h2", {}, "Recovery codes"),
-  h("p", {}, "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them in a safe place. Each works once."),
-  h("div", { id: "codes-left" }), h("div", { id: "codes-new" }), form);
+  h(
+    "p",
+    {},
+    "If you forget your password, one of these codes lets you set a new one. Print or save them, and keep them in a safe place. Each works once.",
+  ),
+  h("div", { id: "codes-left" }),
+  h("div", { id: "codes-new" }),
+  form,
+);

@@ -8,10 +8,11 @@ import { username } from "./http.js";
 /** @typedef {{score: number, seconds: number}} Win */
 
 /** The best wins that counted for a day, of the days with such wins. @param {Record<string, any[]>} games by day @returns {[string, Win][]} */
-const best = (games) => Object.entries(games).flatMap(([day, wins]) => {
-  const counted = wins.filter(({ at }) => inTime(day, at));
-  return counted.length ? [[day, counted.reduce((one, other) => (other.score > one.score ? other : one))]] : [];
-});
+const best = (games) =>
+  Object.entries(games).flatMap(([day, wins]) => {
+    const counted = wins.filter(({ at }) => inTime(day, at));
+    return counted.length ? [[day, counted.reduce((one, other) => (other.score > one.score ? other : one))]] : [];
+  });
 
 /**
  * The won days among some, and the daily streak of the account. A win is null if its game isn't among the newest 50.
@@ -30,8 +31,14 @@ export async function ownDays(week) {
   const [{ replays }, { days, streak }] = await Promise.all([readOwn("/api/me/replays?limit=50"), wonDays()]);
   for (const day of Object.keys(week)) {
     games[day] = replays
-      .filter((/** @type {any} */ { deal, verdict, mode }) => deal === week[day] && verdict === "verified" && mode !== "Zen")
-      .map((/** @type {any} */ { final_score, time_seconds, received_at }) => ({ score: final_score, seconds: time_seconds, at: received_at }));
+      .filter(
+        (/** @type {any} */ { deal, verdict, mode }) => deal === week[day] && verdict === "verified" && mode !== "Zen",
+      )
+      .map((/** @type {any} */ { final_score, time_seconds, received_at }) => ({
+        score: final_score,
+        seconds: time_seconds,
+        at: received_at,
+      }));
   }
   const known = days.filter((day) => day in week).map((day) => /** @type {[string, null]} */ ([day, null]));
   return { wins: new Map([...known, ...best(games)]), streak };

@@ -16,15 +16,25 @@ let next = null;
 /** Delete a game after a confirmation. @param {string} question @param {string} path @param {() => void} done */
 function askAndDelete(question, path, done) {
   const refused = h("div", { id: "game-refused" });
-  const go = () => attempt(refused, async () => {
-    await ask("DELETE", path);
-    dialog.close();
-    done();
-  });
-  const dialog = h("dialog", { "aria-label": question, close: () => dialog.remove() },
-    h("h2", {}, question), h("p", {}, "Its link will stop working, and it will disappear from the leaderboard. This can’t be undone."), refused,
-    h("form", { method: "dialog", class: "row" }, h("button", {}, "Keep it"),
-      h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete")));
+  const go = () =>
+    attempt(refused, async () => {
+      await ask("DELETE", path);
+      dialog.close();
+      done();
+    });
+  const dialog = h(
+    "dialog",
+    { "aria-label": question, close: () => dialog.remove() },
+    h("h2", {}, question),
+    h("p", {}, "Its link will stop working, and it will disappear from the leaderboard. This can’t be undone."),
+    refused,
+    h(
+      "form",
+      { method: "dialog", class: "row" },
+      h("button", {}, "Keep it"),
+      h("button", { type: "button", class: "danger", id: "game-delete", click: go }, "Delete"),
+    ),
+  );
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -34,33 +44,49 @@ function gameRow(game) {
   const refused = h("div");
   const path = `/api/replays/${game.id}`;
   const name = `${score(game.final_score)} points`;
-  const listed = h("input", { type: "checkbox", "aria-label": `Public: ${name}`, change: () => {
-    const wanted = listed.checked;
-    attempt(refused, async () => {
-      listed.checked = wanted;
-      await ask("PUT", `${path}/listed`, { json: { listed: wanted } }).catch((error) => {
-        listed.checked = !wanted;
-        throw error;
+  const listed = h("input", {
+    type: "checkbox",
+    "aria-label": `Public: ${name}`,
+    change: () => {
+      const wanted = listed.checked;
+      attempt(refused, async () => {
+        listed.checked = wanted;
+        await ask("PUT", `${path}/listed`, { json: { listed: wanted } }).catch((error) => {
+          listed.checked = !wanted;
+          throw error;
+        });
+        tell(wanted ? "This game is public now." : "This game is no longer public.");
       });
-      tell(wanted ? "This game is public now." : "This game is no longer public.");
-    });
-  } });
+    },
+  });
   listed.checked = game.listed;
-  const remove = h("button", { type: "button", class: "danger plain", "aria-label": `Delete ${name}`, click: () => {
-    askAndDelete(`Delete the game with ${name}?`, path, () => {
-      row.remove();
-      byId("games-heading").focus();
-      tell("The game was deleted.");
-    });
-  } }, "Delete");
-  const row = h("tr", {},
+  const remove = h(
+    "button",
+    {
+      type: "button",
+      class: "danger plain",
+      "aria-label": `Delete ${name}`,
+      click: () => {
+        askAndDelete(`Delete the game with ${name}?`, path, () => {
+          row.remove();
+          byId("games-heading").focus();
+          tell("The game was deleted.");
+        });
+      },
+    },
+    "Delete",
+  );
+  const row = h(
+    "tr",
+    {},
     h("th", {}, h("a", { href: `/replays/${game.id}` }, name)),
     h("td", { class: "number" }, clock(game.time_seconds)),
     h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
     h("td", {}, verdictMark(game.verdict)),
     h("td", {}, played(game.recorded_at)),
     h("td", {}, h("label", { class: "check" }, listed, "Public"), refused),
-    h("td", {}, remove));
+    h("td", {}, remove),
+  );
   return row;
 }
 
@@ -74,8 +100,17 @@ export async function loadGames(further) {
     next = page.next;
     const rows = [...before, ...page.replays.map(gameRow)];
     const heads = ["Score", "Time", "Game", "Check", "Played", "Public", "Delete"];
-    place.replaceChildren(rows.length ? table("Newest first", heads, rows)
-      : h("p", { class: "quiet" }, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and every win is uploaded."));
+    place.replaceChildren(
+      rows.length
+        ? table("Newest first", heads, rows)
+        : h(
+            "p",
+            { class: "quiet" },
+            "No games yet. ",
+            h("a", { href: "/play" }, "Play here"),
+            ", or in a game where you are signed in, and every win is uploaded.",
+          ),
+    );
     byId("more-place").hidden = !next;
   });
 }

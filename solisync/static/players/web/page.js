@@ -7,7 +7,14 @@ import { Refusal, username } from "./http.js";
 const api = () => import("./api.js");
 
 /** Narrow screens show rows as blocks. Without these roles, screen readers wouldn't treat them as rows. */
-const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", td: "cell", th: "rowheader" });
+const ROLES = /** @type {Record<string, string>} */ ({
+  table: "table",
+  thead: "rowgroup",
+  tbody: "rowgroup",
+  tr: "row",
+  td: "cell",
+  th: "rowheader",
+});
 
 /**
  * Create an element. Properties that are functions become listeners, the others attributes unless null or false.
@@ -16,11 +23,15 @@ const ROLES = /** @type {Record<string, string>} */ ({ table: "table", thead: "r
  */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(/** @type {Record<string, any>} */ ({ role: ROLES[tag], ...properties }))) {
+  for (const [name, value] of Object.entries(
+    /** @type {Record<string, any>} */ ({ role: ROLES[tag], ...properties }),
+  )) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value || value === 0 || value === "") element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flatMap((child) => (child || child === 0 ? [typeof child === "number" ? String(child) : child] : [])));
+  element.append(
+    ...children.flatMap((child) => (child || child === 0 ? [typeof child === "number" ? String(child) : child] : [])),
+  );
   return element;
 }
 
@@ -30,7 +41,8 @@ export const byId = (id) => document.getElementById(id);
 // The first use of Intl takes 30 ms or more on a slow phone, so short numbers do without it.
 
 /** @param {unknown} points */
-export const score = (points) => (Math.abs(Number(points)) < 1000 ? String(Number(points)) : Number(points).toLocaleString("en"));
+export const score = (points) =>
+  Math.abs(Number(points)) < 1000 ? String(Number(points)) : Number(points).toLocaleString("en");
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) => `${score(count)} ${count === 1 ? one : many}`;
@@ -49,9 +61,15 @@ export const words = (name) => name.replace(/(?<=.)[A-Z]/g, (letter) => ` ${lett
 /** @type {Intl.RelativeTimeFormat | undefined} */
 let relative;
 /** @param {number} value @param {Intl.RelativeTimeFormatUnit} unit */
-const fromNow = (value, unit) => (relative ??= new Intl.RelativeTimeFormat("en", { numeric: "auto" })).format(value, unit);
+const fromNow = (value, unit) =>
+  (relative ??= new Intl.RelativeTimeFormat("en", { numeric: "auto" })).format(value, unit);
 const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
-  ["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60],
+  ["year", 31557600],
+  ["month", 2629800],
+  ["week", 604800],
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
 ]);
 
 /** A time as "3 hours ago", with the date as its title. @param {string} time */
@@ -174,8 +192,16 @@ export async function fill(place, load) {
 
 /** A table. With `links`, the link in a row works on the whole row. @param {string} caption @param {string[]} heads @param {HTMLElement[]} rows */
 export function table(caption, heads, rows, links = false) {
-  const head = heads.map((text, index) => h("th", { role: "columnheader", class: rows[0].children[index].className }, text));
-  return h("table", { class: links && "rows" }, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+  const head = heads.map((text, index) =>
+    h("th", { role: "columnheader", class: rows[0].children[index].className }, text),
+  );
+  return h(
+    "table",
+    { class: links && "rows" },
+    h("caption", { class: "unseen" }, caption),
+    h("thead", {}, h("tr", {}, ...head)),
+    h("tbody", {}, ...rows),
+  );
 }
 
 /** An avatar as an element, or the initial if no browser can show it. The request needs the player's token unless avatars are public. @param {string} path @param {string} name @param {string} alt */
@@ -193,16 +219,30 @@ export async function avatar(path, name, alt) {
 /** A player's initial, and then the avatar if there is one that the visitor may see. @param {string} name @param {Promise<string | null>} path */
 export function face(name, path) {
   const place = h("span", { class: "face" }, initial(name));
-  path.then(async (path) => {
-    if (path && (username() || document.body.dataset.avatars)) place.replaceChildren(await avatar(path, name, ""));
-  }).catch(() => {});
+  path
+    .then(async (path) => {
+      if (path && (username() || document.body.dataset.avatars)) place.replaceChildren(await avatar(path, name, ""));
+    })
+    .catch(() => {});
   return place;
 }
 
 /** Show the signed-in player, or "Sign in", in the header. */
 function header() {
   const name = username();
-  byId("me").replaceChildren(...(name ? [face(name, api().then(({ me }) => me()).then(({ avatar_url: path }) => path)), name] : ["Sign in"]));
+  byId("me").replaceChildren(
+    ...(name
+      ? [
+          face(
+            name,
+            api()
+              .then(({ me }) => me())
+              .then(({ avatar_url: path }) => path),
+          ),
+          name,
+        ]
+      : ["Sign in"]),
+  );
 }
 
 for (const link of document.querySelectorAll("nav a")) {

@@ -39,7 +39,9 @@ let ticked = performance.now();
 /** Show a notice above the board, with buttons for actions. @param {string} text @param {Record<string, () => void>} [actions] */
 function notice(text, actions = {}) {
   const buttons = Object.entries(actions).map(([label, click]) => h("button", { type: "button", click }, label));
-  byId("notice").replaceChildren(...(text ? [h("div", { class: "bar", role: "status" }, h("p", {}, text), ...buttons)] : []));
+  byId("notice").replaceChildren(
+    ...(text ? [h("div", { class: "bar", role: "status" }, h("p", {}, text), ...buttons)] : []),
+  );
 }
 
 // The game
@@ -49,7 +51,8 @@ function show(flight, pile) {
   table.show(game.position, game.draw, calm.matches || document.hidden ? 0 : flight, pile);
   hinted = 0;
   byId("points").textContent = counted(game.score, "point");
-  byId("moves").textContent = counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
+  byId("moves").textContent =
+    counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
   byId("undo").disabled = !game.canUndo;
   byId("finish").hidden = !finish(game.position, game.draw);
   byId("read-out").hidden = true;
@@ -71,7 +74,10 @@ async function judge() {
   if (won || !accepted.length) return;
   await new Promise((resolve) => setTimeout(resolve, FLIGHT_MS));
   if (game.position !== position) return;
-  const stuck = await advice().then(({ isLost }) => isLost(game), () => false);
+  const stuck = await advice().then(
+    ({ isLost }) => isLost(game),
+    () => false,
+  );
   if (game.position !== position) return;
   if (stuck && !wasStuck) say([byId("said").textContent, byId("stuck").textContent].filter(Boolean).join(". "));
   showStuck(stuck);
@@ -81,7 +87,8 @@ async function judge() {
 function showTime() {
   byId("time").textContent = clock(Math.floor(game.milliseconds / 1000));
   byId("goal").hidden = !game.day;
-  if (game.day) byId("goal").textContent = [game.day.description, goals && stateOf(game.day, goals)].filter(Boolean).join(": ");
+  if (game.day)
+    byId("goal").textContent = [game.day.description, goals && stateOf(game.day, goals)].filter(Boolean).join(": ");
 }
 
 /** How far the game is from the goal of its day. @param {import("./game.js").Day} goal @param {typeof import("./goal.js")} goals */
@@ -91,8 +98,11 @@ function stateOf(goal, { counting, hasBonus, meets }) {
   if (target === null && most === null) return "";
   const met = meets(goal, score, seconds);
   if (won) return met ? "goal met" : "missed, still counts as a win";
-  if (most !== null) return met ? `${clock(most - Math.floor(game.milliseconds / 1000))} left` : "missed, a win still counts";
-  return met ? "reached, now win" : `${counted(Number(target) - counting(goal, score, seconds), "point")} to go${hasBonus(goal) ? ", with the bonus for time" : ""}`;
+  if (most !== null)
+    return met ? `${clock(most - Math.floor(game.milliseconds / 1000))} left` : "missed, a win still counts";
+  return met
+    ? "reached, now win"
+    : `${counted(Number(target) - counting(goal, score, seconds), "point")} to go${hasBonus(goal) ? ", with the bonus for time" : ""}`;
 }
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
@@ -101,7 +111,11 @@ function done(step, before, pile) {
   if (!keepGame(game)) notice("This browser can’t save your game.");
   const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
   say(`${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`);
-  if (game.won) results().then(({ won }) => won(game), () => {});
+  if (game.won)
+    results().then(
+      ({ won }) => won(game),
+      () => {},
+    );
 }
 
 /** @param {Move} move */
@@ -128,7 +142,12 @@ function redo() {
 
 async function hint() {
   const { position } = game;
-  const told = byId("hint").disabled ? null : await advice().then(({ hint }) => hint(game, hinted, SOLVER_MS), () => null);
+  const told = byId("hint").disabled
+    ? null
+    : await advice().then(
+        ({ hint }) => hint(game, hinted, SOLVER_MS),
+        () => null,
+      );
   if (!told) return say("No hint available");
   if (game.position !== position) return;
   if (!told.move) return tell(told.words);
@@ -151,7 +170,8 @@ function finishing() {
 /** Run the clock after the first move while the page is visible. It doesn't jump after the computer has slept. */
 function tick() {
   const now = performance.now();
-  const runs = game?.accepted.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
+  const runs =
+    game?.accepted.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
   const second = Math.floor((game?.milliseconds ?? 0) / 1000);
   if (runs) game.milliseconds += Math.min(now - ticked, 4 * TICK_MS);
   ticked = now;
@@ -182,7 +202,8 @@ function begin(next) {
   describe();
   byId("deal-facts").append(" This page’s address links to it.");
   history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
-  setTimeout(async () => { // after the cards are shown
+  setTimeout(async () => {
+    // after the cards are shown
     const { opened } = await results();
     if (!(await opened(next, keep)) && game === next) newDeal();
   });
@@ -231,8 +252,13 @@ async function challenge(day) {
 
 /** The deal that the address names, or null if it names none or an invalid one. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
 async function linked(query) {
-  const words = new Map(/** @type {[string | null, 1 | 3][]} */ ([["one", 1], ["three", 3]]));
-  const draw = query.has("draw3") ? 3 : words.get(query.get("draw")) ?? chosen.draw;
+  const words = new Map(
+    /** @type {[string | null, 1 | 3][]} */ ([
+      ["one", 1],
+      ["three", 3],
+    ]),
+  );
+  const draw = query.has("draw3") ? 3 : (words.get(query.get("draw")) ?? chosen.draw);
   if (query.has("daily")) {
     const { seed, ...day } = await challenge(query.get("daily"));
     return { seed: String(seed), draw, day };
@@ -255,8 +281,16 @@ async function open(query = new URLSearchParams(location.search)) {
     byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
   }
   const otherDay = kept?.day && wanted?.day && kept.day.date !== wanted.day.date; // perhaps with the same deal
-  const same = kept && !otherDay && (!wanted || (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
-  if (kept?.won && !same) results().then(({ entered }) => entered(kept), () => {}); // in case the page was left before the win was entered
+  const same =
+    kept &&
+    !otherDay &&
+    (!wanted ||
+      (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
+  if (kept?.won && !same)
+    results().then(
+      ({ entered }) => entered(kept),
+      () => {},
+    ); // in case the page was left before the win was entered
   else if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();
@@ -267,7 +301,9 @@ async function open(query = new URLSearchParams(location.search)) {
 function setAside() {
   byId("board").inert = true;
   byId("undo").disabled = byId("hint").disabled = true;
-  notice("This game is open in another tab.", { "Play here": async () => (await seat?.take(true), notice(""), open()) });
+  notice("This game is open in another tab.", {
+    "Play here": async () => (await seat?.take(true), notice(""), open()),
+  });
 }
 
 /** A change of player ends the game on this page. A session that expired doesn't: its player is still here. */
@@ -296,7 +332,8 @@ for (const [name, value] of Object.entries(chosen)) {
 }
 form.onchange = () => {
   const given = new FormData(form);
-  for (const [name, value] of Object.entries(chosen)) if (typeof value === "boolean") Object.assign(chosen, { [name]: given.has(name) });
+  for (const [name, value] of Object.entries(chosen))
+    if (typeof value === "boolean") Object.assign(chosen, { [name]: given.has(name) });
   chosen.draw = given.get("draw") === "3" ? 3 : 1;
   keepSettings(chosen);
   applySettings();
@@ -313,7 +350,12 @@ function readBoard() {
 }
 
 const actions = /** @type {Record<string, () => void>} */ ({
-  undo, redo, hint, finish: finishing, again, read: readBoard,
+  undo,
+  redo,
+  hint,
+  finish: finishing,
+  again,
+  read: readBoard,
   new: async () => (await left()) && newDeal(),
   "help-open": () => byId("help").showModal(),
 });
@@ -322,7 +364,13 @@ for (const [id, action] of Object.entries(actions)) {
   document.getElementById(id)?.addEventListener("click", actions[id]); // redo has keys alone
 }
 const KEYS = /** @type {Record<string, string>} */ ({
-  u: "undo", "ctrl+z": "undo", "ctrl+y": "redo", "ctrl+shift+z": "redo", h: "hint", n: "new", "?": "help-open",
+  u: "undo",
+  "ctrl+z": "undo",
+  "ctrl+y": "redo",
+  "ctrl+shift+z": "redo",
+  h: "hint",
+  n: "new",
+  "?": "help-open",
 });
 addEventListener("keydown", (event) => {
   const { key, ctrlKey, metaKey, shiftKey, target } = event;
@@ -337,7 +385,8 @@ addEventListener("keydown", (event) => {
 });
 
 setInterval(tick, TICK_MS);
-for (const name of ["pagehide", "visibilitychange"]) addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
+for (const name of ["pagehide", "visibilitychange"])
+  addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
 if (!local) notice("This browser can’t save your game.");
 // Show cards first, of the saved game or of a new one, even if another tab plays.
@@ -348,7 +397,12 @@ if (kept) {
   show(0);
 } else await open();
 const [{ Seat }] = await Promise.all([
-  import("./seat.js"), table.draggable().catch(() => {}), import("./goal.js").then((module) => (goals = module), () => {}),
+  import("./seat.js"),
+  table.draggable().catch(() => {}),
+  import("./goal.js").then(
+    (module) => (goals = module),
+    () => {},
+  ),
 ]);
 seat = new Seat(setAside, () => (notice(""), open()));
 if (!(await seat.take(false))) setAside();
@@ -358,5 +412,11 @@ else {
   show(0); // again, with the hint's button
 }
 byId("board").removeAttribute("aria-busy");
-results().then(({ start }) => start({ again, deal: actions.new }), () => {});
-import("./workers.js").then(({ keepPage }) => keepPage(byId("offline")), () => {});
+results().then(
+  ({ start }) => start({ again, deal: actions.new }),
+  () => {},
+);
+import("./workers.js").then(
+  ({ keepPage }) => keepPage(byId("offline")),
+  () => {},
+);

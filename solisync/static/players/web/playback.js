@@ -76,8 +76,11 @@ export class Player {
 
   #bind() {
     const actions = /** @type {Record<string, () => void>} */ ({
-      first: () => this.go(0), back: () => this.go(this.move - 1), play: () => this.toggle(),
-      next: () => this.go(this.move + 1), last: () => this.go(this.end),
+      first: () => this.go(0),
+      back: () => this.go(this.move - 1),
+      play: () => this.toggle(),
+      next: () => this.go(this.move + 1),
+      last: () => this.go(this.end),
     });
     for (const [id, action] of Object.entries(actions)) byId(id).onclick = action;
     byId("play").disabled = this.seek.disabled = false;
@@ -103,9 +106,20 @@ export class Player {
     const on = () => this.go(this.move + ten);
     const back = () => this.go(this.move - ten);
     const action = {
-      ArrowRight: on, j: on, J: on, ArrowLeft: back, k: back, K: back,
-      Home: actions.first, 0: actions.first, End: actions.last, $: actions.last, "]": () => this.#faster(1), "[": () => this.#faster(-1),
-      "?": () => byId("help").showModal(), " ": tagName === "BUTTON" ? undefined : actions.play,
+      ArrowRight: on,
+      j: on,
+      J: on,
+      ArrowLeft: back,
+      k: back,
+      K: back,
+      Home: actions.first,
+      0: actions.first,
+      End: actions.last,
+      $: actions.last,
+      "]": () => this.#faster(1),
+      "[": () => this.#faster(-1),
+      "?": () => byId("help").showModal(),
+      " ": tagName === "BUTTON" ? undefined : actions.play,
     }[event.key];
     if (!action) return;
     event.preventDefault();
@@ -135,7 +149,8 @@ export class Player {
   }
 
   #told() {
-    const ending = this.move === this.end ? `. ${this.ending ?? `Won with ${counted(this.#score(this.end), "point")}`}` : "";
+    const ending =
+      this.move === this.end ? `. ${this.ending ?? `Won with ${counted(this.#score(this.end), "point")}`}` : "";
     return `${this.move ? this.texts[this.move - 1] : "Start"}${ending}`;
   }
 
@@ -188,8 +203,16 @@ export class Player {
   /** Let the cards on the foundations rise one after the other, after a win. */
   #wave() {
     if (this.calm.matches) return;
-    byId("board").querySelectorAll(".foundation li:last-child").forEach((/** @type {Element} */ card, /** @type {number} */ at) =>
-      card.animate([{}, { translate: "0 -14%", rotate: "4deg" }, {}], { duration: 600, delay: at * 150, iterations: 2, easing: "ease-in-out" }));
+    byId("board")
+      .querySelectorAll(".foundation li:last-child")
+      .forEach((/** @type {Element} */ card, /** @type {number} */ at) =>
+        card.animate([{}, { translate: "0 -14%", rotate: "4deg" }, {}], {
+          duration: 600,
+          delay: at * 150,
+          iterations: 2,
+          easing: "ease-in-out",
+        }),
+      );
   }
 
   /** Show the position after a move. Cards fly if it is one step from the last position. @param {number} move */

@@ -12,19 +12,25 @@ const rows = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
 let next = first;
 
 /** @param {any} replay */
-const row = (replay) => h("tr", {},
-  h("th", {}, h("a", { href: `/replays/${replay.id}` }, `${score(replay.final_score)} points`)),
-  h("td", { class: "number" }, clock(replay.time_seconds)),
-  h("td", {}, verdictMark(replay.verdict)),
-  h("td", {}, words(replay.draw_mode)),
-  h("td", {}, words(replay.mode)),
-  h("td", {}, played(replay.recorded_at)));
+const row = (replay) =>
+  h(
+    "tr",
+    {},
+    h("th", {}, h("a", { href: `/replays/${replay.id}` }, `${score(replay.final_score)} points`)),
+    h("td", { class: "number" }, clock(replay.time_seconds)),
+    h("td", {}, verdictMark(replay.verdict)),
+    h("td", {}, words(replay.draw_mode)),
+    h("td", {}, words(replay.mode)),
+    h("td", {}, played(replay.recorded_at)),
+  );
 
-byId("more").onclick = () => attempt(byId("more-refused"), async () => {
-  const page = await read(`/api/players/${name}/replays?before=${next}`);
-  next = page.next;
-  rows.append(...page.replays.map(row));
-  byId("more-place").hidden = !next;
-});
-for (const time of /** @type {NodeListOf<HTMLTimeElement>} */ (rows.querySelectorAll("time"))) time.replaceWith(played(time.dateTime));
+byId("more").onclick = () =>
+  attempt(byId("more-refused"), async () => {
+    const page = await read(`/api/players/${name}/replays?before=${next}`);
+    next = page.next;
+    rows.append(...page.replays.map(row));
+    byId("more-place").hidden = !next;
+  });
+for (const time of /** @type {NodeListOf<HTMLTimeElement>} */ (rows.querySelectorAll("time")))
+  time.replaceWith(played(time.dateTime));
 byId("face").append(face(name, Promise.resolve(path)));

@@ -25,8 +25,15 @@ function table() {
   byId("more-place").hidden = !next;
   const shown = chosen();
   if (shown.length) return replayTable(shown, today);
-  return h("p", { class: "quiet" }, replays.length || next ? "None of the newest games match these filters."
-    : form.check.value ? "No games have been uploaded yet." : "No wins have been verified yet.");
+  return h(
+    "p",
+    { class: "quiet" },
+    replays.length || next
+      ? "None of the newest games match these filters."
+      : form.check.value
+        ? "No games have been uploaded yet."
+        : "No wins have been verified yet.",
+  );
 }
 
 /** Load the newest replays, or with a position the next page below them. @param {string} before */
@@ -35,7 +42,8 @@ async function load(before) {
     for (;;) {
       const wanted = form.check.value;
       const [page, { seed }] = await Promise.all([
-        read(`/api/replays/recent?limit=50&before=${before}${wanted ? "" : "&verdict=verified"}`), read("/api/daily-challenge"),
+        read(`/api/replays/recent?limit=50&before=${before}${wanted ? "" : "&verdict=verified"}`),
+        read("/api/daily-challenge"),
       ]);
       if (wanted !== form.check.value) continue; // the choice changed during the request
       const found = page.replays ?? page; // a node of 1.0.0 returns the newest alone
@@ -55,7 +63,9 @@ byId("more").onclick = async () => {
   say(counted(chosen().length - before, "older game"));
 };
 form.onchange = async ({ target }) => {
-  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value).map(([name, value]) => [name, String(value)]));
+  const query = new URLSearchParams(
+    [...new FormData(form)].filter(([, value]) => value).map(([name, value]) => [name, String(value)]),
+  );
   history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
   if (target === form.check) await load("");
   else list.replaceChildren(table());
@@ -63,7 +73,8 @@ form.onchange = async ({ target }) => {
 };
 for (const [name, value] of new URLSearchParams(location.search)) {
   const field = form.elements.namedItem(name);
-  if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === value)) field.value = value;
+  if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === value))
+    field.value = value;
 }
 
 const find = /** @type {HTMLFormElement} */ (byId("find"));

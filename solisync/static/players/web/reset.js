@@ -12,10 +12,14 @@ function show() {
   byId("incomplete").hidden = !form.hidden;
 }
 
-submits(form, async () => {
-  const body = { token: location.hash.slice(1), new_password: form.new_password.value };
-  await composed(body, (body) => exchange("POST", "/api/session/reset", body));
-  location.replace("/account"); // replace, so that Back doesn't lead to the link
-}, "This link has been used, has expired, or was replaced by a newer one.");
+submits(
+  form,
+  async () => {
+    const body = { token: location.hash.slice(1), new_password: form.new_password.value };
+    await composed(body, (body) => exchange("POST", "/api/session/reset", body));
+    location.replace("/account"); // replace, so that Back doesn't lead to the link
+  },
+  "This link has been used, has expired, or was replaced by a newer one.",
+);
 addEventListener("hashchange", show);
 show();

@@ -3,7 +3,7 @@
 
 import { readOwn } from "./api.js";
 import { DAY_HOURS } from "./goal.js";
-import { Refusal, username } from "./http.js";
+import { username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
 import { byId, counted, countDown, h, sentence } from "./page.js";
 import * as win from "./win.js";
@@ -70,7 +70,12 @@ async function show() {
   const all = await journals();
   const { trouble } = username() ? await outbox().catch(() => ({ trouble: null })) : { trouble: null };
   if (game?.won) {
-    if (all.uploaded[game.id]) hear("verdict", async () => win.ask(), ({ event }) => event === "verdict").catch(() => {});
+    if (all.uploaded[game.id])
+      hear(
+        "verdict",
+        async () => win.ask(),
+        ({ event }) => event === "verdict",
+      ).catch(() => {});
     await win.fill(all, trouble, next);
   }
   await renderOutbox(all, trouble);
@@ -80,10 +85,15 @@ async function show() {
 async function renderOutbox(all, trouble) {
   const name = username();
   const guest = journalOf(all, GUEST);
-  win.put("offer", name ?? "", name && guest.games.length ? [(await import("./offer.js")).offer(name, guest, sent)] : []);
+  win.put(
+    "offer",
+    name ?? "",
+    name && guest.games.length ? [(await import("./offer.js")).offer(name, guest, sent)] : [],
+  );
   const { wins, games } = journalOf(all, name ?? GUEST);
   const kept = trouble && wins.length + games.length;
-  const unsaved = all.unsaved > 0 && h("p", {}, "This browser can’t save finished games now. Keep this page open until it can.");
+  const unsaved =
+    all.unsaved > 0 && h("p", {}, "This browser can’t save finished games now. Keep this page open until it can.");
   const told = win.put("waiting", "", [unsaved || (kept ? waiting(trouble.error, wins, games.length) : "")]);
   if (told && !kept) byId("retry").replaceChildren();
   else if (told) {
@@ -93,9 +103,11 @@ async function renderOutbox(all, trouble) {
   }
 }
 
-/** @param {Refusal} error @param {import("./journals.js").Win[]} wins @param {number} games */
+/** @param {import("./http.js").Refusal} error @param {import("./journals.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
-  const late = wins.some(({ day }) => day) ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).` : "";
+  const late = wins.some(({ day }) => day)
+    ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).`
+    : "";
   const count = wins.length || games;
   const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
   const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
@@ -130,7 +142,9 @@ async function showDay() {
   if (!entries) return void (place.textContent = "The winners couldn’t be loaded.");
   const three = entries.filter((/** @type {any} */ entry) => entry.draw_mode === "DrawThree").length;
   const many = entries.length === 100 ? "at least 100 players" : counted(entries.length, "player");
-  place.textContent = entries.length ? `Won by ${many}, ${three} of them drawing three.` : "No player on the boards has won it yet.";
+  place.textContent = entries.length
+    ? `Won by ${many}, ${three} of them drawing three.`
+    : "No player on the boards has won it yet.";
 }
 
 /** Show the player's statistics if they are unfolded. */

@@ -17,7 +17,11 @@ const sum = (names, of) => names.reduce((total, pile) => total + of(pile), 0);
 
 /** How near to a win a position looks: cards on foundations, face up, and out of the stock. @param {Position} position */
 const nearness = ({ piles, down }) =>
-  sum(FOUNDATIONS, (pile) => piles[pile].length) + 2 * (21 - sum(COLUMNS, (pile) => down[pile])) + 24 - piles.s.length - piles.w.length;
+  sum(FOUNDATIONS, (pile) => piles[pile].length) +
+  2 * (21 - sum(COLUMNS, (pile) => down[pile])) +
+  24 -
+  piles.s.length -
+  piles.w.length;
 
 /** The moves to a node. @param {Node} node */
 function movesTo({ way }) {
@@ -52,4 +56,6 @@ function win(first, draw, banned) {
   return null;
 }
 
-addEventListener("message", ({ data: { position, draw, banned }, ports: [port] }) => port.postMessage(win(position, draw, banned)));
+addEventListener("message", ({ data: { position, draw, banned }, ports: [port] }) =>
+  port.postMessage(win(position, draw, banned)),
+);

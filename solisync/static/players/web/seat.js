@@ -40,11 +40,13 @@ export class Seat {
         waited = !this.taken;
         resolve(this.taken);
       }, WAIT_MS);
-      navigator.locks.request(GAME, { steal: over }, () => {
-        resolve((this.taken = true));
-        if (waited) this.freed();
-        return new Promise(() => {}); // until the page is left
-      }).catch(() => this.#leave()); // another tab has taken over
+      navigator.locks
+        .request(GAME, { steal: over }, () => {
+          resolve((this.taken = true));
+          if (waited) this.freed();
+          return new Promise(() => {}); // until the page is left
+        })
+        .catch(() => this.#leave()); // another tab has taken over
     });
   }
 }

@@ -81,7 +81,8 @@ async function signIn(body, begin) {
   own?.removeItem(SIGNING);
 }
 
-const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
+const newKey = () =>
+  [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
 
 /** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer, so that any page can repeat the request. */
 async function refresh() {
@@ -124,11 +125,12 @@ function setAside() {
 }
 
 /** Use the session again that was set aside, if the service accepts the cookie. */
-export const again = () => exclusively(KEY, async () => {
-  if (username() || !local?.getItem(ASIDE)) return;
-  keep(local, ASIDE, String(Date.now()));
-  await refresh().catch(({ status }) => status === 401 && local?.removeItem(ASIDE)); // the service has removed the cookie
-});
+export const again = () =>
+  exclusively(KEY, async () => {
+    if (username() || !local?.getItem(ASIDE)) return;
+    keep(local, ASIDE, String(Date.now()));
+    await refresh().catch(({ status }) => status === 401 && local?.removeItem(ASIDE)); // the service has removed the cookie
+  });
 
 /** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player for whom it may run */
 async function authorized(work, as) {
@@ -136,7 +138,8 @@ async function authorized(work, as) {
     if (username() && !grant) await renew();
     // After half of its lifetime, renew the token. If that fails, the old one still works.
     else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE) await renew(grant.token).catch(() => {});
-    if (!username() || !grant || (as && grant.username !== as)) throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
+    if (!username() || !grant || (as && grant.username !== as))
+      throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
     const { token } = grant;
     try {
       return await work({ Authorization: `Bearer ${token}` });
@@ -164,13 +167,19 @@ export function exchange(method, path, body = {}) {
 export const ask = (method, path, { json, body, as, signal } = {}) =>
   authorized((headers) => {
     const type = body?.type ?? (json ? "application/json" : undefined);
-    return send(path, { method, signal, body: json ? JSON.stringify(json) : body, headers: { ...headers, ...(type && { "Content-Type": type }) } });
+    return send(path, {
+      method,
+      signal,
+      body: json ? JSON.stringify(json) : body,
+      headers: { ...headers, ...(type && { "Content-Type": type }) },
+    });
   }, as);
 
 /** The player's data from the server. If the username has changed there, this browser stores the new one. */
 export async function me() {
   const before = username();
   const player = await (await ask("GET", "/api/me")).json();
-  if (grant && username() === before && player.username !== before) await welcome({ ...grant, username: player.username });
+  if (grant && username() === before && player.username !== before)
+    await welcome({ ...grant, username: player.username });
   return player;
 }

@@ -8,7 +8,8 @@ export async function share({ seed, draw, day, seconds, score }, replay) {
   const drawn = `draw ${draw === 3 ? "three" : "one"}`;
   const deal = day ? `the deal of ${day.date}` : `deal ${seed}`;
   const text = `I won ${deal} (${drawn}) in ${clock(seconds)} with ${counted(score, "point")}.`;
-  const url = new URL(replay ? `/replays/${replay}` : `/play?deal=${seed}&${drawn.replace(" ", "=")}`, location.href).href;
+  const url = new URL(replay ? `/replays/${replay}` : `/play?deal=${seed}&${drawn.replace(" ", "=")}`, location.href)
+    .href;
   try {
     if (navigator.share) return await navigator.share({ text, url });
     await navigator.clipboard.writeText(`${text} ${url}`);

@@ -18,19 +18,27 @@ async function unsent(name) {
 }
 
 /** Ask whether to sign out with unsent games. @param {string} name @param {number} games @returns {Promise<boolean>} */
-const leaves = (name, games) => new Promise((resolve) => {
-  const closed = () => {
-    resolve(dialog.returnValue === "leave");
-    dialog.remove();
-  };
-  const dialog = h("dialog", { id: "unsent", "aria-labelledby": "unsent-heading", close: closed },
-    h("h2", { id: "unsent-heading" }, `${counted(games, "game")} couldn’t be sent yet`),
-    h("p", {}, `Unsent games stay in this browser until ${name} signs in here again. Other players can’t see them.`),
-    h("form", { method: "dialog", class: "row" },
-      h("button", { class: "main" }, "Stay signed in"), h("button", { value: "leave" }, "Sign out")));
-  document.body.append(dialog);
-  dialog.showModal();
-});
+const leaves = (name, games) =>
+  new Promise((resolve) => {
+    const closed = () => {
+      resolve(dialog.returnValue === "leave");
+      dialog.remove();
+    };
+    const dialog = h(
+      "dialog",
+      { id: "unsent", "aria-labelledby": "unsent-heading", close: closed },
+      h("h2", { id: "unsent-heading" }, `${counted(games, "game")} couldn’t be sent yet`),
+      h("p", {}, `Unsent games stay in this browser until ${name} signs in here again. Other players can’t see them.`),
+      h(
+        "form",
+        { method: "dialog", class: "row" },
+        h("button", { class: "main" }, "Stay signed in"),
+        h("button", { value: "leave" }, "Sign out"),
+      ),
+    );
+    document.body.append(dialog);
+    dialog.showModal();
+  });
 
 /** Sign out, and remove the player's progress from this browser. */
 export async function signOut() {

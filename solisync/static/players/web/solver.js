@@ -15,10 +15,12 @@ let running;
 /** Start the worker. If its script can't be loaded, the next search starts another one. */
 function start() {
   const worker = new Worker(allowed(SEARCH), { type: "module" });
-  const failed = new Promise((resolve) => worker.addEventListener("error", () => {
-    running = undefined;
-    resolve(null);
-  }));
+  const failed = new Promise((resolve) =>
+    worker.addEventListener("error", () => {
+      running = undefined;
+      resolve(null);
+    }),
+  );
   return { worker, failed };
 }
 

@@ -22,20 +22,21 @@ export const knows = (other) => other === revision;
  * Pull the player's progress. The journal accepts the answer too, because it adds new games to the last answer. While a
  * push has no answer, or without a connection, return the last answer instead.
  */
-const pull = () => exclusively("solisync.outbox", async () => {
-  const name = username() ?? "";
-  const journal = (await journals()).of[name];
-  if (journal?.sent && journal.base) return journal.base;
-  const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
-    if (error.status === 0 && journal?.base) return null;
-    throw error;
+const pull = () =>
+  exclusively("solisync.outbox", async () => {
+    const name = username() ?? "";
+    const journal = (await journals()).of[name];
+    if (journal?.sent && journal.base) return journal.base;
+    const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
+      if (error.status === 0 && journal?.base) return null;
+      throw error;
+    });
+    if (!answer) return journal.base;
+    revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
+    const { merged } = await answer.json();
+    if (journal?.base) await take(name, merged, journal);
+    return merged;
   });
-  if (!answer) return journal.base;
-  revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
-  const { merged } = await answer.json();
-  if (journal?.base) await take(name, merged, journal);
-  return merged;
-});
 
 /** The number of days in a row whose deals were won; 0 if the next one can no longer be won in time. @param {any} progress */
 function streakOf({ daily_challenge_last_completed: last, daily_challenge_streak: streak }) {
@@ -45,7 +46,10 @@ function streakOf({ daily_challenge_last_completed: last, daily_challenge_streak
 /** The dates of the newest 365 deals of the day that the player has won, and the daily streak. */
 export async function wonDays() {
   const { progress } = await pull();
-  const days = /** @type {string[]} */ ([progress.daily_challenge_last_completed, ...(progress.daily_challenge_history ?? [])]);
+  const days = /** @type {string[]} */ ([
+    progress.daily_challenge_last_completed,
+    ...(progress.daily_challenge_history ?? []),
+  ]);
   return { days, streak: streakOf(progress) };
 }
 
@@ -78,16 +82,25 @@ function progressOf({ progress, achievements }, today) {
 /** The player's statistics as facts; nothing if this browser has no signed-out games. @param {string} today the date, in UTC */
 export async function standing(today) {
   const name = username();
-  const answer = name && await pull();
+  const answer = name && (await pull());
   const stats = statsOf(answer, journalOf(await journals(), name ?? GUEST).games);
-  const none = h("p", {}, "No games yet. ", h("a", { href: "/play" }, "Play here"), ", or in a game where you are signed in, and your progress appears here.");
+  const none = h(
+    "p",
+    {},
+    "No games yet. ",
+    h("a", { href: "/play" }, "Play here"),
+    ", or in a game where you are signed in, and your progress appears here.",
+  );
   if (!stats.games_played) return name ? [none] : [];
   const facts = [...gamesOf(stats), ...(answer ? progressOf(answer, today) : [])];
-  return [h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
+  return [
+    h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+  ];
 }
 
 /** Show the statistics of today in `place`. @param {HTMLElement} place */
-export const show = (place) => fill(place, async () => {
-  const facts = await standing(new Date().toISOString().slice(0, 10));
-  return facts.length ? facts : [h("p", {}, "No finished games yet.")];
-});
+export const show = (place) =>
+  fill(place, async () => {
+    const facts = await standing(new Date().toISOString().slice(0, 10));
+    return facts.length ? facts : [h("p", {}, "No finished games yet.")];
+  });

@@ -20,7 +20,9 @@ const SHAKE = [0, -5, 5, -3, 0].map((x) => ({ translate: `${x}px` }));
 /** The name of an empty pile's button, which screen readers read without its list. @param {string} pile @param {Position} position */
 function emptyName(pile, { piles }) {
   if (pile !== "s") return `${place(pile)}, empty`;
-  return piles.w.length ? `stock, empty: turn the waste over, ${counted(piles.w.length, "card")}` : "stock and waste, empty";
+  return piles.w.length
+    ? `stock, empty: turn the waste over, ${counted(piles.w.length, "card")}`
+    : "stock and waste, empty";
 }
 
 export class Table {
@@ -40,12 +42,14 @@ export class Table {
       shown.hit = shown.item.appendChild(h("button", { type: "button", class: "hit", "data-card": card }));
       return shown.hit;
     });
-    this.slots = Object.fromEntries(Object.entries(this.board.lists).map(([pile, list]) => {
-      const slot = h("button", { type: "button", class: `${list.className} slot`, "data-pile": pile });
-      slot.style.setProperty("--x", list.style.getPropertyValue("--x"));
-      list.after(slot);
-      return [pile, slot];
-    }));
+    this.slots = Object.fromEntries(
+      Object.entries(this.board.lists).map(([pile, list]) => {
+        const slot = h("button", { type: "button", class: `${list.className} slot`, "data-pile": pile });
+        slot.style.setProperty("--x", list.style.getPropertyValue("--x"));
+        list.after(slot);
+        return [pile, slot];
+      }),
+    );
     /** @type {import("./drag.js").Drag | undefined} */
     this.drag = undefined;
     element.addEventListener("click", (event) => this.#click(event));
@@ -100,7 +104,10 @@ export class Table {
       const last = index === cards.length - 1;
       const usable = pile[0] === "t" ? index >= down[pile] : last;
       const more = cards.length - 1 - index;
-      const held = pile === "s" ? `stock, ${cards.length} face down` : `${named(card)}${more ? ` and ${more} more` : ""}, ${place(pile)}`;
+      const held =
+        pile === "s"
+          ? `stock, ${cards.length} face down`
+          : `${named(card)}${more ? ` and ${more} more` : ""}, ${place(pile)}`;
       this.buttons[card].hidden = !usable;
       this.buttons[card].setAttribute("aria-label", held);
       this.board.cards[card].name.hidden = usable;
@@ -141,7 +148,8 @@ export class Table {
   /** Select cards and mark their targets; null clears the selection. @param {Spot | null} spot */
   select(spot) {
     this.selected = spot;
-    for (const item of this.element.querySelectorAll(".chosen, .target, .hint")) item.classList.remove("chosen", "target", "hint");
+    for (const item of this.element.querySelectorAll(".chosen, .target, .hint"))
+      item.classList.remove("chosen", "target", "hint");
     for (const button of this.element.querySelectorAll("[aria-pressed]")) button.removeAttribute("aria-pressed");
     if (!spot) return;
     this.#mark("chosen", this.cardsAt(spot));
@@ -177,7 +185,8 @@ export class Table {
       this.select(null);
       return this.page.tell("Selection cleared");
     }
-    if (selected && targets(this.position, selected.pile, selected.index).includes(spot.pile)) return this.#move(selected, spot.pile);
+    if (selected && targets(this.position, selected.pile, selected.index).includes(spot.pile))
+      return this.#move(selected, spot.pile);
     const cards = this.cardsAt(spot);
     if (!cards.length) return this.#refuse(selected ?? spot, spot.pile);
     if (!this.taps || spot.pile[0] === "f") return this.#choosePlace(spot);
@@ -203,7 +212,8 @@ export class Table {
   #refuse(spot, to) {
     const cards = this.cardsAt(spot);
     if (!cards.length) return this.page.refuse("No card here, and none selected");
-    for (const card of cards) if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.board.cards[card].item.animate(SHAKE, 160);
+    for (const card of cards)
+      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.board.cards[card].item.animate(SHAKE, 160);
     this.select(null);
     this.page.refuse(`${named(cards[0])} does not fit ${to ? `on ${place(to)}` : "anywhere"}`);
   }
@@ -257,8 +267,10 @@ export class Table {
     const { length } = this.position.piles[pile];
     /** @type {Record<string, () => void>} */
     const actions = {
-      ArrowLeft: () => this.#go(beside(-1)), ArrowRight: () => this.#go(beside(1)),
-      ArrowUp: () => (row === COLUMNS && index > this.position.down[pile] ? this.#go(pile, index - 1) : this.#go(across)),
+      ArrowLeft: () => this.#go(beside(-1)),
+      ArrowRight: () => this.#go(beside(1)),
+      ArrowUp: () =>
+        row === COLUMNS && index > this.position.down[pile] ? this.#go(pile, index - 1) : this.#go(across),
       ArrowDown: () => (row === COLUMNS && index < length - 1 ? this.#go(pile, index + 1) : this.#go(across)),
       Escape: () => (this.drag?.cancel(), this.select(null)),
     };

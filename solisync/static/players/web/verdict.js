@@ -3,7 +3,6 @@
 
 import { read, readOwn } from "./api.js";
 import { inTime } from "./goal.js";
-import { Refusal } from "./http.js";
 import { counted, say } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
@@ -23,7 +22,12 @@ export async function judge(game, replay, tell, waiting) {
       waiting(() => wait || resolve(undefined));
       setTimeout(resolve, Math.max(seconds, wait) * 1000);
     });
-    verdict = await read(`/api/replays/${replay}/verdict`).catch((/** @type {Refusal} */ error) => ({ status: error.passes ? "pending" : "refused", error }));
+    verdict = await read(`/api/replays/${replay}/verdict`).catch(
+      (/** @type {import("./http.js").Refusal} */ error) => ({
+        status: error.passes ? "pending" : "refused",
+        error,
+      }),
+    );
     if (!tell({ verdict })) return;
   }
   if (verdict.status !== "verified") return;
@@ -39,6 +43,7 @@ async function rankOf({ day, seed, draw }, replay) {
   const where = day ? "on the board of the day" : "on the board of this deal";
   if (!own && day && !inTime(day.date, Date.now())) return "This win arrived too late for the board of the day.";
   if (!own) return " to appear on the boards.";
-  if (own.replay_id !== replay) return `Your best game ${where} is a different one: place ${own.rank}, ${counted(own.score, "point")}.`;
+  if (own.replay_id !== replay)
+    return `Your best game ${where} is a different one: place ${own.rank}, ${counted(own.score, "point")}.`;
   return `Place ${own.rank ?? "beyond 10,000"} ${where}.`;
 }

@@ -15,9 +15,13 @@ let entries = [];
 let next = null;
 
 /** @param {Record<string, string>} query */
-const boardPath = (query) => `/api/boards/verified?${new URLSearchParams({ ...(draw.value && { draw_mode: draw.value }), ...query })}`;
+const boardPath = (query) =>
+  `/api/boards/verified?${new URLSearchParams({ ...(draw.value && { draw_mode: draw.value }), ...query })}`;
 
-const shown = () => entries.length ? entryTable(entries, "Best score first") : h("p", { class: "quiet" }, "This board has no entries yet.");
+const shown = () =>
+  entries.length
+    ? entryTable(entries, "Best score first")
+    : h("p", { class: "quiet" }, "This board has no entries yet.");
 
 /** Load the board from its top, or its next page. @param {boolean} further */
 async function load(further) {
@@ -53,12 +57,22 @@ async function refresh() {
 
 async function reports() {
   const list = await readOwn("/api/leaderboard");
-  const row = (/** @type {any} */ entry, /** @type {number} */ index) => h("tr", {},
-    h("th", {}, h("span", { class: "who" }, rank(index + 1), " ", entry.display_name),
-      entry.verified ? h("b", { class: "tag" }, "✓ Verified") : entry.best_score !== null && h("span", { class: "mark" }, " Not proved")),
-    h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
-    h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
-    h("td", {}, ago(entry.recorded_at)));
+  const row = (/** @type {any} */ entry, /** @type {number} */ index) =>
+    h(
+      "tr",
+      {},
+      h(
+        "th",
+        {},
+        h("span", { class: "who" }, rank(index + 1), " ", entry.display_name),
+        entry.verified
+          ? h("b", { class: "tag" }, "✓ Verified")
+          : entry.best_score !== null && h("span", { class: "mark" }, " Not proved"),
+      ),
+      h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
+      h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),
+      h("td", {}, ago(entry.recorded_at)),
+    );
   if (!list.length) return [h("p", { class: "quiet" }, "This list has no entries yet.")];
   return [table("Best score first", ["Player", "Best score", "Best time", "Since"], list.map(row))];
 }
@@ -79,7 +93,10 @@ function choose(chosen) {
 
 /** Put the choice of board into the address. */
 function keepChoice() {
-  const query = new URLSearchParams({ ...(byId("verified").hidden && { board: "reported" }), ...(draw.value && { draw: draw.value }) });
+  const query = new URLSearchParams({
+    ...(byId("verified").hidden && { board: "reported" }),
+    ...(draw.value && { draw: draw.value }),
+  });
   history.replaceState(null, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
 }
 
@@ -106,5 +123,9 @@ export async function start() {
   if (following) return;
   following = true;
   follow(refresh, ({ data }) => data?.board === "verified", { boards: ["verified"] });
-  follow(async () => byId("reported").hidden || replace(byId("reports"), await reports()), ({ data }) => data?.board === "leaderboard", { boards: ["leaderboard"] });
+  follow(
+    async () => byId("reported").hidden || replace(byId("reports"), await reports()),
+    ({ data }) => data?.board === "leaderboard",
+    { boards: ["leaderboard"] },
+  );
 }

@@ -35,7 +35,10 @@ export function show(won) {
   const date = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const undos = undoPlaces.length ? `, ${counted(undoPlaces.length, "undo")}` : "";
   byId("won-heading").replaceChildren(
-    date ? `Deal of ${date} won in ` : "Won in ", h("b", {}, clock(seconds)), h("span", { class: "unseen" }, ` with ${counted(game.score, "point")}${undos}`));
+    date ? `Deal of ${date} won in ` : "Won in ",
+    h("b", {}, clock(seconds)),
+    h("span", { class: "unseen" }, ` with ${counted(game.score, "point")}${undos}`),
+  );
   byId("won").hidden = false;
 }
 
@@ -46,12 +49,18 @@ export function celebrate() {
   const frame = board.getBoundingClientRect();
   const piles = [...board.querySelectorAll("ol.foundation")];
   board.classList.add("falling");
-  const flights = piles.flatMap((pile, number) => [...pile.children].reverse().map((card, place) => {
-    const { left, right, bottom } = pile.getBoundingClientRect();
-    const way = Math.random() < 0.7 ? frame.left - right : frame.right - left; // most of them to the left, the longer way
-    const frames = bounces(way * (1 + Math.random()), frame.bottom - bottom);
-    return card.animate(frames, { delay: FALL.first + FALL.apart * (4 * place + number), duration: FALL.each, fill: "forwards" });
-  }));
+  const flights = piles.flatMap((pile, number) =>
+    [...pile.children].reverse().map((card, place) => {
+      const { left, right, bottom } = pile.getBoundingClientRect();
+      const way = Math.random() < 0.7 ? frame.left - right : frame.right - left; // most of them to the left, the longer way
+      const frames = bounces(way * (1 + Math.random()), frame.bottom - bottom);
+      return card.animate(frames, {
+        delay: FALL.first + FALL.apart * (4 * place + number),
+        duration: FALL.each,
+        fill: "forwards",
+      });
+    }),
+  );
   const stop = new AbortController();
   land = () => {
     stop.abort();
@@ -79,18 +88,27 @@ function bounces(across, height) {
 /** The state of a win that is not uploaded. @param {any} all @param {Trouble | null} trouble */
 function whereKept(all, trouble) {
   const name = username();
-  const owner = Object.keys(all.of).find((each) => all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id));
+  const owner = Object.keys(all.of).find((each) =>
+    all.of[each].wins.some((/** @type {any} */ { id }) => id === game.id),
+  );
   if (owner === undefined) return all.known.includes(game.id) ? ["This game is no longer saved."] : ["Saving …"];
   if (all.unsaved) return ["This browser can’t save this game now. Keep this page open."];
-  const { wins, games: { length } } = all.of[owner];
+  const {
+    wins,
+    games: { length },
+  } = all.of[owner];
   const others = length > 1 ? `, with ${counted(length - 1, "other game")}` : "";
   const back = encodeURIComponent(`/play?keep=${game.id}`);
-  const signIn = !name && h("a", { href: `/account?next=${back}`, class: "button" }, `Sign in to keep ${length > 1 ? "them" : "it"}`);
+  const signIn =
+    !name &&
+    h("a", { href: `/account?next=${back}`, class: "button" }, `Sign in to keep ${length > 1 ? "them" : "it"}`);
   if (owner !== name) return [`It is saved in this browser${owner && ` for ${owner}`}${others}.`, signIn];
   const refused = wins.some((/** @type {any} */ win) => win.id === game.id && win.refused);
   if (!trouble && !refused) return ["Uploading …"];
   if (refused || !trouble || trouble.until === Infinity) return ["It is saved in this browser, but not uploaded yet."];
-  return [`It is saved in this browser, and will be uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`];
+  return [
+    `It is saved in this browser, and will be uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`,
+  ];
 }
 
 function verdictInWords() {
@@ -116,10 +134,19 @@ async function factsOf(all) {
   const facts = [["Points", score(game.score)]];
   if (base || !name) {
     const { statsOf } = await import("./progress.js").catch(() => ({ statsOf: () => ({}) })); // offline
-    const { best_single_score: best, win_streak_current: row, games_won: won, games_played: played } = statsOf(base, games);
+    const {
+      best_single_score: best,
+      win_streak_current: row,
+      games_won: won,
+      games_played: played,
+    } = statsOf(base, games);
     if (won) facts.push(["Best", score(best)], ["In a row", score(row)], ["Won", `${score(won)} of ${score(played)}`]);
   }
-  return h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 /** Fill in the panel. @param {any} all @param {Trouble | null} trouble @param {Record<string, () => void>} next */

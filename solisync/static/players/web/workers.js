@@ -21,14 +21,15 @@ const policy = types?.createPolicy("solisync", {
 export const allowed = (address) => policy?.createScriptURL(address) ?? address;
 
 /** Wait until a new worker has stored the page, or throw if it can't. @param {ServiceWorker} worker @returns {Promise<void>} */
-const activated = (worker) => new Promise((resolve, reject) => {
-  const look = () => {
-    if (worker.state === "activated") resolve();
-    if (worker.state === "redundant") reject(new Error("the page could not be stored"));
-  };
-  worker.addEventListener("statechange", look);
-  look();
-});
+const activated = (worker) =>
+  new Promise((resolve, reject) => {
+    const look = () => {
+      if (worker.state === "activated") resolve();
+      if (worker.state === "redundant") reject(new Error("the page could not be stored"));
+    };
+    worker.addEventListener("statechange", look);
+    look();
+  });
 
 /** Keep this page in the browser, and say in `place` whether that works. @param {HTMLElement} place */
 export async function keepPage(place) {
@@ -42,6 +43,7 @@ export async function keepPage(place) {
     if (!active && first) await activated(first);
     place.textContent = "This game also works without a connection.";
   } catch {
-    place.textContent = "This browser couldn’t keep the game for playing without a connection. Its storage may be full or blocked for this site. Reload the page to try again.";
+    place.textContent =
+      "This browser couldn’t keep the game for playing without a connection. Its storage may be full or blocked for this site. Reload the page to try again.";
   }
 }
