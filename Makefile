@@ -12,7 +12,7 @@ AUTH_LIMIT := $(or $(SOLISYNC_AUTH_LIMIT),100/60)
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help venv runnable benchable python run run-pages test fire test-pages lint-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-instructions release-check release-dump lock lint format smoke docs clean
+.PHONY: help venv runnable benchable python run run-pages test fire test-pages test-deploy test-ha test-repeat soak bench bench-growth bench-live bench-instructions release-check release-dump lock lint format smoke docs clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 26
@@ -67,10 +67,6 @@ test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; S
 	@GENERATORS=$(GENERATORS) $(BIN)/python -m tests.clients
 	SCENARIOS=$(SCENARIOS) GENERATORS=$(GENERATORS) $(BIN)/python -m pytest tests/clients tests/test_tutorial.py --fire
 
-lint-pages:  ## check the types in the pages' scripts (needs npm, which fetches typescript)
-	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.json
-	npm exec --yes --package='typescript@>=5.9' -- tsc --project tests/pages/tsconfig.worker.json
-
 test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or some tests alone (ONLY='FILES …'), and list the failures
 	$(BIN)/python -m tests.repeat --times $(or $(TIMES),5) --busy $(or $(BUSY),3) $(if $(ONLY),--only $(ONLY))
 
@@ -100,16 +96,18 @@ lock: python  ## pin the packages of an installation, with hashes, in requiremen
 release-dump: venv  ## store a database of this version, for tests of upgrades from it
 	WRITE_RELEASE=1 $(BIN)/python -m pytest -q tests/upgrading --fire -k release_dump
 
-lint: venv  ## check the code with ruff and mypy, its imports, and all texts for words to avoid
+lint: venv  ## check the code with ruff and mypy, its imports, the JavaScript (needs npm), and all texts for words to avoid
 	@$(PYTHON) .ci/words.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --no-logo
+	@$(PYTHON) .ci/javascript.py check
 
-format: venv  ## format the code with ruff
+format: venv  ## format the code with ruff and, where npm is, prettier
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@$(PYTHON) .ci/javascript.py format
 
 smoke: runnable  ## play a session on the service that make run started last (PORT=… for another)
 	@port=$${PORT:-$$(cat $(PORT_FILE) 2>/dev/null || echo $(PORT))}; $(BIN)/solisync --smoke http://127.0.0.1:$$port || \

@@ -110,10 +110,12 @@ def test_every_module_that_a_document_names_exists():
 
 
 def test_every_dependency_is_documented_with_its_reason():
-    """docs/architecture.md has a row for each package that setup.py and pyproject.toml require."""
+    """docs/architecture.md has a row for each package that setup.py, pyproject.toml and .ci/javascript require."""
     setup = (ROOT / "setup.py").read_text("utf-8")
     build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
     wanted = set(re.findall(r'^ +"([a-z0-9-]+)(?:\[\w+\])?>=', setup, re.M)) | {re.match(r"[a-z-]+", build[0])[0]}
+    tools = json.loads((ROOT / ".ci" / "javascript" / "package.json").read_text("utf-8"))["devDependencies"]
+    wanted |= {name for name in tools if not name.startswith("@")}
     assert set(re.findall(r"^\| \*\*([a-z0-9-]+)\*\* \| .{10,}", DOCS["architecture.md"], re.M)) == wanted
 
 

@@ -57,7 +57,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["SOLISYNC_LISTEN"].split(":"
 @pytest.fixture
 def make(place):
     """Run make in the copy; return its output."""
-    shutil.copytree(ROOT / ".ci", place / ".ci")
+    shutil.copytree(ROOT / ".ci", place / ".ci", ignore=shutil.ignore_patterns("node_modules"))
     for name in ("Makefile", "setup.py"):
         shutil.copy(ROOT / name, place)
     programs = place / ".venv" / "bin"
@@ -85,7 +85,7 @@ def test_make_run_installs_no_tools_for_tests(make, place):
     port = free_port()
     first = make("run", f"PORT={port}")
     assert (first.status, installed(place)) == (0, [str(place)])
-    assert "about a minute, about 170 MB, once" in first.said
+    assert "about a minute, about 190 MB, once" in first.said
     for file in ("setup.py", "Makefile"):
         (place / file).touch()
     again = make("run", f"PORT={port}")
@@ -209,3 +209,9 @@ def test_make_smoke_uses_the_port_of_make_run(make):
     failed = make("smoke", STATUS=1)
     assert failed.status != 0
     assert f"This used port {port}. Does make run serve there?" in failed.said
+
+
+def test_scripts_are_not_checked_without_npm(place):
+    """This is said, and `make lint` goes on."""
+    done = run(sys.executable, ROOT / ".ci" / "javascript.py", "check", PATH=place)
+    assert (done.status, done.stdout) == (0, b"npm is missing, so the JavaScript is not checked.\n")
