@@ -3,11 +3,14 @@
 import re
 
 import pytest
+from msgspec import convert
 
 from solisync.client import ApiError
 from solisync.rules.events import EndEvent, HelloEvent, ProgressEvent
+from solisync.rules.games import SentGame
 from tests.harness.constants import PASSWORD
 from tests.harness.event_streams import won
+from tests.harness.games import game
 from tests.harness.service import start
 
 GAME = (
@@ -180,6 +183,18 @@ async def test_stream_ends_with_its_session(server, listen, ending):
     await ENDINGS[ending](ann)
     assert await stream.ended() == "session_ended"
     assert stream.whole
+
+
+async def test_end_of_a_session_keeps_the_streams_of_others(server, listen):
+    ann, other = await server.player(), server.client()
+    await other.login("ann", PASSWORD)
+    first, second = await listen(server, ann), await listen(server, other)
+    for stream in (first, second):
+        await stream.next()
+    await ann.logout()
+    assert await first.ended() == "session_ended"
+    await other.count_games(convert(game(), SentGame))
+    assert (await second.next())[0] == "progress"
 
 
 async def test_refresh_keeps_the_stream(server, listen):

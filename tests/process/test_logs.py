@@ -283,6 +283,7 @@ async def test_request_of_a_client_that_hangs_up_has_an_access_line(service):
     await deferToThread(wait_for, lambda: '"whole"' in service.log)
     blocker.rollback()
     blocker.close()
+    await deferToThread(wait_for, lambda: '"event": "login failed"' in service.log)
     lines = [line for line in await service.lines() if line.get("request_id") in ("whole", "half")]
     assert [(line["request_id"], line["status"]) for line in lines if "status" in line] == [("whole", 499)]
 
