@@ -1,5 +1,6 @@
 """Acts on accounts: suspend, lock, end sessions, rename, restore progress, delete, make a reset link."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from msgspec import structs
@@ -12,11 +13,13 @@ from ..rules.accounts import check_username
 from ..rules.analytics import names_of_rename
 from ..rules.counting import counts_of
 from ..rules.documents import read_stored
+from ..rules.games import CountedGame
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..rules.sync import Document
 from ..storage.players import accounts, guests, recovery, restrictions, sessions, sync
 from ..storage.players.accounts import Player
+from ..storage.players.games import adding, missing
 from .act import NOTHING, Acting, Done, act
 from .large_accounts import erase
 
@@ -96,16 +99,20 @@ async def rename(transaction: Transaction, player: Player, *, username: str) -> 
 
 
 @act(on="player")
-async def restore(transaction: Transaction, player: Player, *, exported: Document, now: datetime) -> Done:
+async def restore(
+    transaction: Transaction, player: Player, *, exported: Document, games: Sequence[CountedGame], now: datetime
+) -> Done:
     """Merge exported progress into a player's, like a push from a device of which nothing is known.
 
-    Nothing is lowered. Raises BadRequest if the result is too large.
+    `games` are those of the export that were sent by their ids. What is missing of them is counted first, and devices
+    that send them again count them no more. Nothing is lowered. Raises BadRequest if the result is too large.
     """
     saved = await sync.load(transaction, player.id, None)
     assert saved is not None, "the player's row is locked"
+    shares, spare = await missing(transaction, player.id, [game.share for game in games])
     payload = structs.replace(exported.payload, user_id=player.id)
-    change = progress.pushed(player.id, exported._replace(payload=payload), saved, now)
-    if not change.notices:
+    change = progress.restoring(player.id, exported._replace(payload=payload), shares, saved, now)
+    if not change.notices and not shares:
         return NOTHING
     before = 0 if saved.payload is None else counts_of(read_stored(saved.payload).payload).games_played
     after = change.counts.games_played
@@ -113,7 +120,7 @@ async def restore(transaction: Transaction, player: Player, *, exported: Documen
         changed=True,
         before=f"{before} games",
         after=f"{after} games",
-        steps=change.steps,
+        steps=(*change.steps, *(adding(player.id, shares, spare) if shares else ())),
         notices=change.notices,
         result=after,
     )

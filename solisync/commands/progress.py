@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from ..acts import players as acts
 from ..errors import BadRequest, FatalError
 from ..rules.documents import read_pushed
+from ..rules.games import CountedGame
 from .task import Task, player
 
 
@@ -23,6 +24,7 @@ class _Export(Struct, frozen=True):
     exported_at: datetime
     account: _Account
     progress: Raw
+    games: list[CountedGame] = field(default_factory=list)
 
 
 async def restore(task: Task) -> None:
@@ -40,7 +42,9 @@ async def restore(task: Task) -> None:
                 f"solisync: {file} is the export of another account, '{export.account.username}' with the id"
                 f" {export.account.id}: --other-account merges it all the same"
             )
-        done = await acting.perform(acts.restore, found.id, exported=exported, now=datetime.now(UTC))
+        done = await acting.perform(
+            acts.restore, found.id, exported=exported, games=export.games, now=datetime.now(UTC)
+        )
     text = f"'{found.username}' now has {done.result:,} games" if done.changed else f"'{found.username}' had all of it"
     task.output.say(text, id=found.id, username=found.username, changed=done.changed, games=done.result)
 

@@ -25,6 +25,7 @@ from ..errors import FatalError
 from ..rules.analytics import AnalyticsEvent, Batch
 from ..rules.challenge import daily_challenge
 from ..rules.events import BoardEvent, HelloEvent, ProgressEvent, StreamEvent
+from ..rules.games import SentGame
 from ..rules.replay_lists import RECENT_MAX
 
 T = TypeVar("T")
@@ -104,6 +105,19 @@ class _Smoke:
         await self._step("push", lambda: client.push(progress))
         merged = (await self._step("pull again", client.pull)).merged
         _expect(merged.stats.games_played == 1, "pull didn't return the pushed progress")
+        won = SentGame(
+            game_id=str(uuid4()),
+            mode="Classic",
+            draw_mode="DrawOne",
+            won=True,
+            score=1,
+            seconds=60,
+            ended_at=datetime.now(UTC).isoformat(),
+            undone=True,
+        )
+        for name_of_step in ("count a game", "count a game again"):
+            games = (await self._step(name_of_step, lambda: client.count_games(won))).merged.stats.games_played
+            _expect(games == 2, "the game wasn't counted once")
         if streams:
             await self._hear("event of the push", events, lambda event: isinstance(event, ProgressEvent) and event.own)
         await self._step("leaderboard opt-in", lambda: client.opt_in(name))

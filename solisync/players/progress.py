@@ -1,5 +1,7 @@
 """Changes of a player's stored progress, by a push, games, a join or an operator's restore: docs/sync.md."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -8,7 +10,7 @@ from ..events.notices import BoardsChanged, Notice, ProgressStored
 from ..postgres.statement import Call
 from ..rules.counting import NO_GAMES, Basis, GameCounts, add, counts_of, with_counts
 from ..rules.documents import default_document, is_news, read_stored, revision
-from ..rules.games import ReceivedGame, Share, with_games
+from ..rules.games import ReceivedGame, Share, with_games, with_shares
 from ..rules.guests import joined
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -67,6 +69,14 @@ def with_new_games(
     stored = None if saved.payload is None else read_stored(saved.payload)
     document, shares = with_games(stored or default_document(player, now), games, latest, now)
     return _change(player, saved, stored, document, now, [], Basis.COUNTED), shares
+
+
+def restoring(player: str, exported: Document, shares: Sequence[Share], saved: Saved, now: datetime) -> Change:
+    """Add what is missing of exported games to the player's progress, and merge the export like a push."""
+    if saved.payload is not None and shares:
+        counted = with_shares(read_stored(saved.payload), shares, now)
+        saved = replace(saved, payload=counted.encode(), counts=None)
+    return pushed(player, exported, saved, now)
 
 
 def _bounded(

@@ -8,10 +8,11 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, get_args
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..errors import AccountSuspended, BadRequest
 from .controls import has_controls
+from .games import CountedGame
 from .shapes import Checked, Time, is_id
 from .texts import lateness
 
@@ -175,7 +176,7 @@ class LinkBody(ActBody, frozen=True, kw_only=True):
 
 
 class RestoreBody(ActBody, frozen=True, kw_only=True):
-    """The progress to merge into the player's."""
+    """The progress to merge into the player's, and the games that it has by their ids."""
 
     progress: Annotated[
         Raw,
@@ -184,6 +185,7 @@ class RestoreBody(ActBody, frozen=True, kw_only=True):
             extra_json_schema={"type": "object", "additionalProperties": True},
         ),
     ]
+    games: Annotated[list[CountedGame], Meta(description="`games` of the same export")] = field(default_factory=list)
 
 
 class UsernameBody(ActBody, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from .avatars import media_type
+from .games import CountedGame
 from .recovery import CodesLeft
 from .shapes import Id
 from .sync import Payload
@@ -147,18 +148,10 @@ class ExportedHappening(Struct, frozen=True):
     times: Annotated[int, Meta(description="number of such events within a moment")]
 
 
-class ExportedGame(Struct, frozen=True):
+class ExportedGame(CountedGame, frozen=True):
     """A game that was sent by its id, with what it has added to the progress."""
 
-    game_id: Id
-    ended_at: datetime
     counted_at: datetime
-    mode: str
-    draw_mode: str
-    won: bool
-    score: int
-    seconds: int
-    xp: int
 
 
 class Exported(Struct, frozen=True, kw_only=True):

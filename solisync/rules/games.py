@@ -21,7 +21,7 @@ from .challenge import daily_challenge
 from .json_body import read_json
 from .merge import level, week_of
 from .replays import DifficultyMode
-from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid
+from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid, is_id
 from .surrogates import without_lone_surrogates
 from .sync import HISTORY_DAYS, Document, Payload
 
@@ -112,6 +112,29 @@ class Share(NamedTuple):
     xp: int
 
 
+class CountedGame(Struct, frozen=True):
+    """A game as an export has it."""
+
+    game_id: Id
+    ended_at: Time
+    mode: Literal[MODES]  # type: ignore[valid-type]
+    draw_mode: Literal[DRAW_MODES]  # type: ignore[valid-type]
+    won: bool
+    score: _I32
+    seconds: _I32
+    xp: _I32
+
+    def __post_init__(self) -> None:
+        if not is_id(self.game_id):
+            raise ValueError("`game_id` must be a UUID")
+
+    @property
+    def share(self) -> Share:
+        """What the game has added."""
+        values = self.mode, self.draw_mode, self.won, self.score, self.seconds, self.ended_at
+        return Share(ReceivedGame(self.game_id, *values, undone=False, seed=None), self.xp)
+
+
 def read_games(body: bytes) -> ReceivedGames:
     """Decode a request, except for its games; raises BadRequest."""
     # Half of a surrogate pair, for which msgspec would refuse the whole body, is at most an error of its game.
@@ -188,6 +211,19 @@ def with_games(
         last_modified=now,
     )
     return document._replace(payload=changed), shares
+
+
+def with_shares(document: Document, shares: Iterable[Share], now: datetime) -> Document:
+    """A document with the counts, bests and experience that games have added to another; streaks and days stay."""
+    payload = document.payload
+    stats, xp = structs.asdict(payload.stats), payload.progress.total_xp
+    for game, game_xp in shares:
+        _count(stats, game, in_order=False)
+        xp = min(xp + game_xp, U64_MAX)
+    stats["last_modified"] = now
+    progress = structs.replace(payload.progress, total_xp=xp, level=level(xp), last_modified=now)
+    changed = structs.replace(payload, stats=structs.replace(payload.stats, **stats), progress=progress)
+    return document._replace(payload=changed)
 
 
 def results_of(read: Iterable[ReceivedGame | GameResult], counted: set[str]) -> list[GameResult]:

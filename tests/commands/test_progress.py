@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from msgspec import convert
 
 from solisync.errors import FatalError
+from solisync.rules.games import SentGame
 from solisync.rules.shapes import NIL
+from tests.harness.games import game
 from tests.harness.payloads import progress_of
 
 
@@ -88,6 +91,34 @@ async def test_export_of_another_account_needs_the_option(server, administrate, 
     with pytest.raises(FatalError, match="is the export of another account, 'ann' with the id"):
         await restore()
     assert await restore("--other-account") == "'ann' now has 50 games\n"
+
+
+async def test_games_of_an_export_count_once(server, administrate, file, restore):
+    """The backup had one of three games; one was sent again, and one was played since. Then the device sends all."""
+    ann = await server.player("ann")
+    first, second, third, fourth = (convert(game(), SentGame) for _ in range(4))
+    await ann.count_games(first)
+    state = server.sql("SELECT payload, counted FROM sync_states")
+    await ann.count_games(second, third)
+    file.write_text(await administrate("users", "export", "ann"), "utf-8")
+    server.sql("UPDATE sync_states SET payload = %s, counted = %s", state[0])
+    server.sql("DELETE FROM games WHERE game_id <> %s", (first.game_id,))
+    server.sql("UPDATE game_memory SET games = 1")
+    await ann.count_games(second, fourth)
+    assert await restore() == "'ann' now has 4 games\n"
+    assert await restore() == "'ann' had all of it\n"
+    answer = await ann.count_games(first, second, third, fourth)
+    assert not any(each.counted for each in answer.games)
+    assert (answer.merged.stats.games_played, answer.merged.stats.lifetime_score) == (4, 2400)
+
+
+async def test_games_of_an_export_are_known_to_an_empty_account(server, administrate, file, restore):
+    ann, first = await server.player("ann"), convert(game(), SentGame)
+    await ann.count_games(first)
+    file.write_text(await administrate("users", "export", "ann"), "utf-8")
+    server.sql("TRUNCATE sync_states, games, game_memory")
+    assert await restore() == "'ann' now has 1 games\n"
+    assert (await ann.count_games(first)).merged.stats.games_played == 1
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ HISTORY = Query(
 GAMES = Query(
     "export_games",
     f"""
-    SELECT game_id, ended_at, counted_at, mode, draw_mode, won, score, seconds, xp FROM games
+    SELECT game_id, ended_at, mode, draw_mode, won, score, seconds, xp, counted_at FROM games
     WHERE (user_id, ended_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
       AND counted_at <= $4::timestamptz
     ORDER BY user_id, ended_at, game_id LIMIT {PAGE_GAMES}

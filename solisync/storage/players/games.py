@@ -68,6 +68,19 @@ LOAD = Query(
     row=nested(lambda saved, memory: (saved, memory), saved_from, Memory),
 )
 
+KNOWN = Query(
+    "games_known",
+    f"""
+    SELECT ARRAY(
+            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($2::text[]::uuid[])
+        ) AS known,
+        CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(games, 0) AS spare, forgotten_until
+    FROM users LEFT JOIN game_memory ON user_id = id WHERE id = $1::uuid
+    """,  # noqa: S608
+    row=lambda known, spare, forgotten_until: (frozenset(known), spare, forgotten_until),
+    prepared=False,
+)
+
 ADD = Statement(
     "games_add",
     """
@@ -104,6 +117,14 @@ async def load(
 ) -> tuple[Saved, Memory] | None:
     """Lock the player's row, count the request, and read what games need; None if the player no longer exists."""
     return await transaction.maybe(LOAD, user_id, access_expiry, ids, *request, first=(LOCK, user_id))
+
+
+async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share]) -> tuple[list[Share], int]:
+    """The games that were never counted, and the number of games to forget none of. Needs the player's lock."""
+    ids = [share.game.game_id for share in shares]
+    known, spare, forgotten_until = await transaction.one(KNOWN, user_id, ids)
+    new = [share for share in shares if share.game.game_id not in known]
+    return [share for share in new if forgotten_until is None or share.game.ended_at > forgotten_until], spare
 
 
 def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:

@@ -128,7 +128,9 @@ class Acts:
     async def restore(self, user_id: str, body: RestoreBody, actor: Actor) -> Acted:
         """Merge the progress of an export into a player's, as if a device pushed it; nothing is lowered."""
         exported = read_pushed(bytes(body.progress)).document
-        return await self._act(players.restore, user_id, body, actor, exported=exported, now=self.now())
+        return await self._act(
+            players.restore, user_id, body, actor, exported=exported, games=body.games, now=self.now()
+        )
 
     @put(
         "/players/{user_id}/entry",
