@@ -13,8 +13,8 @@ CREATE TABLE games (
     xp         integer     NOT NULL,
     PRIMARY KEY (user_id, game_id)
 );
-CREATE INDEX games_by_end ON games (user_id, ended_at, game_id);
-CREATE INDEX games_by_count ON games (user_id, counted_at);
+CREATE INDEX games_by_end ON games (user_id, ended_at);
+CREATE INDEX games_by_count ON games (user_id, counted_at, game_id);
 
 -- The number of a player's games, and the end of the latest one that was forgotten because there were too many.
 CREATE TABLE game_memory (

@@ -38,7 +38,7 @@ EACH = (
     (players.suspend, {}, "board, ended"),
     (players.unsuspend, {}, "board"),
     (players.link, {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}, "ended"),
-    (players.restore, {"exported": EXPORTED, "now": datetime.now(UTC)}, "progress"),
+    (players.restore, {"exported": EXPORTED, "games": [], "now": datetime.now(UTC)}, "progress"),
     (replays.unlist, {}, ""),
     (replays.list_again, {}, ""),
     (replays.check, {"again": True}, "queued"),

@@ -138,9 +138,9 @@ GAMES = Query(
     "export_games",
     f"""
     SELECT game_id, ended_at, mode, draw_mode, won, score, seconds, xp, counted_at FROM games
-    WHERE (user_id, ended_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
+    WHERE (user_id, counted_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
       AND counted_at <= $4::timestamptz
-    ORDER BY user_id, ended_at, game_id LIMIT {PAGE_GAMES}
+    ORDER BY user_id, counted_at, game_id LIMIT {PAGE_GAMES}
     """,  # noqa: S608
     row=ExportedGame,
 )
@@ -265,4 +265,4 @@ async def games(
 ) -> Page[ExportedGame] | None:
     """The next games that a player has sent by their ids; None at the end."""
     found = await statements.many(GAMES, user_id, *after, until)
-    return Page(found, ListPosition(found[-1].ended_at, found[-1].game_id)) if found else None
+    return Page(found, ListPosition(found[-1].counted_at, found[-1].game_id)) if found else None
