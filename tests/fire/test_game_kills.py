@@ -109,7 +109,8 @@ async def test_account_at_its_bounds_is_erased(serve, reactor, durable, figure):
 
 FILL = """
     INSERT INTO games (user_id, game_id, ended_at, counted_at, mode, draw_mode, won, score, seconds, xp)
-    SELECT id, gen_random_uuid(), now() - n * interval '10 minutes', now() - interval '1 day' - n * interval '9 minutes',
+    SELECT id, gen_random_uuid(), now() - n * interval '10 minutes',
+        now() - interval '1 day' - n * interval '9 minutes',
         'Classic', 'DrawOne', n % 2 = 0, 600, 200, 75
     FROM users, generate_series(1, 200000) AS n;
     INSERT INTO game_memory (user_id, games) SELECT id, 200000 FROM users;
