@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from itertools import count
+from uuid import UUID
 
 from solisync.rules.stock import replay, won_game
 
@@ -84,6 +85,23 @@ def push(crowd: Crowd) -> Exchange:
     played = b'"games_played":%d' % random.randrange(100_000, 104_000)  # more than any player of the stock
     body = _GAMES_PLAYED.sub(played, crowd.progress[player.number], count=1)
     yield _request(b"POST /api/sync/push", _bearer(player), body=body)
+
+
+def games(crowd: Crowd, number: int = 1) -> Exchange:
+    """New finished games, of which none has a seed."""
+    ended = datetime.now(UTC).isoformat()
+    body = {
+        "games": [
+            {"game_id": str(UUID(int=each)), "mode": "Classic", "draw_mode": "DrawOne", "won": each % 2 == 0, "score": 605}
+            | {"seconds": 252, "ended_at": ended, "undone": False}
+            for each in (random.getrandbits(128) for _ in range(number))
+        ]
+    }
+    yield _request(b"POST /api/games", _bearer(crowd.next()), body=json.dumps(body).encode())
+
+
+def games_100(crowd: Crowd) -> Exchange:
+    yield from games(crowd, 100)
 
 
 def refresh(crowd: Crowd) -> Exchange:
@@ -159,7 +177,7 @@ def mix(crowd: Crowd) -> Exchange:
 WORKLOADS: dict[str, Callable[[Crowd], Exchange]] = {
     each.__name__: each
     for each in (
-        health, me, pull, push, refresh, sessions, upload, fetch, verdict, board, recent, leaderboard, challenge,
-        analytics, login, mix,
+        health, me, pull, push, games, games_100, refresh, sessions, upload, fetch, verdict, board, recent, leaderboard,
+        challenge, analytics, login, mix,
     )
 }  # fmt: skip

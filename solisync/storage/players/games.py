@@ -1,8 +1,10 @@
 """Games that players have sent by their ids, of which each counts once: docs/sync.md."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
+
+import msgspec
 
 from ...postgres.declared import one
 from ...postgres.statement import Call, Query, Statement
@@ -10,9 +12,11 @@ from ...postgres.transaction import Transaction
 from ...rules.counting import GameCounts
 from ...rules.games import KEPT, KEPT_OF_GUEST, ReceivedGame, Share
 from ..rate_limits import Hit, counting
-from ..rows import nested
+from ..rows import converted, nested
 from .accounts import LOCK
 from .sync import OF_PLAYER, SAVED, Saved, saved_from
+
+_encode = msgspec.json.Encoder().encode
 
 MOST_NEW = 10_000  # games of a player in any 24 hours
 
@@ -29,7 +33,7 @@ class Memory(NamedTuple):
     wait: float | None
     full_for: float | None
     now: datetime
-    known: list[str]
+    known: frozenset[str]
     latest: datetime | None
     spare: int
     forgotten_until: datetime | None
@@ -41,6 +45,8 @@ class Memory(NamedTuple):
         )
 
 
+# Ids come as one text, and games as JSON, because the driver would quote each value of a list by itself.
+
 # Counts the request, and reads what sync.LOAD reads.
 LOAD = Query(
     "games_load",
@@ -50,7 +56,7 @@ LOAD = Query(
             SELECT extract(epoch FROM counted_at + interval '24 hours' - now)::float8 FROM games
             WHERE user_id = $1::uuid AND counted_at > now - interval '24 hours' AND counted_at <= now
             ORDER BY counted_at DESC
-            OFFSET greatest({MOST_NEW} - cardinality($3::text[]) + cardinality(ids), 0) LIMIT 1
+            OFFSET greatest({MOST_NEW} - cardinality($3::uuid[]) + cardinality(ids), 0) LIMIT 1
         ) AS full_for, now, ids AS known,
         (SELECT ended_at FROM games WHERE user_id = $1::uuid ORDER BY ended_at DESC LIMIT 1) AS latest,
         CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(memory.games, 0) AS spare, forgotten_until
@@ -60,19 +66,19 @@ LOAD = Query(
     CROSS JOIN clock_timestamp() AS now
     CROSS JOIN LATERAL (
         SELECT ARRAY(
-            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($3::text[]::uuid[])
+            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($3::uuid[])
         ) AS ids
     ) AS counted
     WHERE id = $1::uuid
     """,  # noqa: S608
-    row=nested(lambda saved, memory: (saved, memory), saved_from, Memory),
+    row=nested(lambda saved, memory: (saved, memory), saved_from, converted(Memory, known=frozenset)),
 )
 
 KNOWN = Query(
     "games_known",
     f"""
     SELECT ARRAY(
-            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($2::text[]::uuid[])
+            SELECT game_id::text FROM games WHERE user_id = $1::uuid AND game_id = ANY ($2::uuid[])
         ) AS known,
         CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(games, 0) AS spare, forgotten_until
     FROM users LEFT JOIN game_memory ON user_id = id WHERE id = $1::uuid
@@ -86,9 +92,8 @@ ADD = Statement(
     """
     WITH added AS (
         INSERT INTO games (user_id, game_id, ended_at, mode, draw_mode, won, score, seconds, xp)
-        SELECT $1::uuid, * FROM unnest(
-            $2::text[]::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::boolean[], $7::int[], $8::int[],
-            $9::int[]
+        SELECT $1::uuid, each.* FROM json_to_recordset($2::text::json) AS each (
+            id uuid, at timestamptz, mode text, draw_mode text, won boolean, score int, seconds int, xp int
         )
         RETURNING true
     )
@@ -113,15 +118,15 @@ FORGET = Statement(
 
 
 async def load(
-    transaction: Transaction, user_id: str, access_expiry: int, ids: list[str], request: Hit
+    transaction: Transaction, user_id: str, access_expiry: int, ids: Iterable[str], request: Hit
 ) -> tuple[Saved, Memory] | None:
     """Lock the player's row, count the request, and read what games need; None if the player no longer exists."""
-    return await transaction.maybe(LOAD, user_id, access_expiry, ids, *request, first=(LOCK, user_id))
+    return await transaction.maybe(LOAD, user_id, access_expiry, _array(ids), *request, first=(LOCK, user_id))
 
 
 async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share]) -> tuple[list[Share], int]:
     """The games that were never counted, and the number of games to forget none of. Needs the player's lock."""
-    ids = [share.game.game_id for share in shares]
+    ids = _array(share.game.game_id for share in shares)
     known, spare, forgotten_until = await transaction.one(KNOWN, user_id, ids)
     new = [share for share in shares if share.game.game_id not in known]
     return [share for share in new if forgotten_until is None or share.game.ended_at > forgotten_until], spare
@@ -129,20 +134,18 @@ async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share
 
 def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:
     """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
-    games = [share.game for share in shares]
-    add = (
-        ADD,
-        user_id,
-        [game.game_id for game in games],
-        [game.ended_at for game in games],
-        [game.mode for game in games],
-        [game.draw_mode for game in games],
-        [game.won for game in games],
-        [game.score for game in games],
-        [game.seconds for game in games],
-        [share.xp for share in shares],
-    )
-    return (add,) if len(games) <= spare else (add, (FORGET, user_id, len(games) - spare))
+    rows = [
+        {"id": game.game_id, "at": game.ended_at, "mode": game.mode, "draw_mode": game.draw_mode, "won": game.won}
+        | {"score": game.score, "seconds": game.seconds, "xp": xp}
+        for game, xp in shares
+    ]
+    add = (ADD, user_id, _encode(rows).decode())
+    return (add,) if len(rows) <= spare else (add, (FORGET, user_id, len(rows) - spare))
+
+
+def _array(ids: Iterable[str]) -> str:
+    """Canonical UUIDs as an array, which the driver need not quote one by one."""
+    return f"{{{','.join(ids)}}}"
 
 
 @one(

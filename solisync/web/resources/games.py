@@ -85,7 +85,7 @@ class FinishedGames:
         size: int,
     ) -> tuple[bytes | None, set[str]]:
         """Count the new games of a request; return the stored progress, if any, and the ids of the new games."""
-        loaded = await games.load(transaction, player, access_expiry, [*sent], GAMES.hit(player))
+        loaded = await games.load(transaction, player, access_expiry, sent, GAMES.hit(player))
         if loaded is None:
             raise NotFound("user_not_found")
         saved, memory = loaded
