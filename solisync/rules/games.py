@@ -34,6 +34,21 @@ _FAST_SECONDS, _FAST_MOST, _FAST_LEAST = 120, 50, 10
 _XP_OF_WIN, _XP_WITHOUT_UNDO, _XP_OF_DAY, _XP_OF_WEEK = 50, 25, 100, 75
 _TIME_BONUS = 700_000  # points of a win in one second, for the goals of days before FIRST_DAY
 
+_RECORDS = {
+    mode: (f"{mode.lower()}_best_score", f"{mode.lower()}_fastest_win_seconds")
+    for mode in ("Classic", "Zen", "Challenge")
+}
+_MOST = {
+    "games_played": U32_MAX,
+    "games_won": U32_MAX,
+    "games_lost": U32_MAX,
+    "win_streak_current": U32_MAX,
+    "win_streak_best": U32_MAX,
+    "draw_one_wins": U32_MAX,
+    "draw_three_wins": U32_MAX,
+    "lifetime_score": U64_MAX,
+}
+
 _I32 = Annotated[int, Meta(ge=0, le=2**31 - 1, examples=[605])]
 
 
@@ -74,6 +89,11 @@ class GameResult(Struct, frozen=True):
     game_id: Annotated[Id | None, Meta(description="null if it can't be read")]
     counted: bool
     error: Literal["bad_field"] | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The name of the result: counted, refused, or known from before."""
+        return "counted" if self.counted else "refused" if self.error else "known"
 
 
 class GamesAnswer(Struct, frozen=True):
@@ -190,6 +210,7 @@ def with_games(
     """
     payload = document.payload
     stats, progress = structs.asdict(payload.stats), structs.asdict(payload.progress)
+    progress["weekly_goal_progress"] = {**payload.progress.weekly_goal_progress}
     shares = []
     for game in sorted((_not_after(now, game) for game in games), key=attrgetter("ended_at")):
         in_order = latest is None or game.ended_at >= latest
@@ -206,7 +227,7 @@ def with_games(
     stats["last_modified"] = progress["last_modified"] = now
     changed = structs.replace(
         payload,
-        stats=structs.replace(payload.stats, **stats),
+        stats=structs.replace(payload.stats, **_capped(stats)),
         progress=structs.replace(payload.progress, **progress),
         last_modified=now,
     )
@@ -222,7 +243,7 @@ def with_shares(document: Document, shares: Iterable[Share], now: datetime) -> D
         xp = min(xp + game_xp, U64_MAX)
     stats["last_modified"] = now
     progress = structs.replace(payload.progress, total_xp=xp, level=level(xp), last_modified=now)
-    changed = structs.replace(payload, stats=structs.replace(payload.stats, **stats), progress=progress)
+    changed = structs.replace(payload, stats=structs.replace(payload.stats, **_capped(stats)), progress=progress)
     return document._replace(payload=changed)
 
 
@@ -245,32 +266,33 @@ def _not_after(now: datetime, game: ReceivedGame) -> ReceivedGame:
 
 def _count(stats: dict[str, Any], game: ReceivedGame, *, in_order: bool) -> None:
     """Add a game to the statistics; one that is not `in_order` ended before the latest game, and has no streak."""
-    _raise(stats, "games_played", stats["games_played"] + 1)
+    stats["games_played"] += 1
     if not game.won:
-        _raise(stats, "games_lost", stats["games_lost"] + 1)
+        stats["games_lost"] += 1
         if in_order:
             stats["win_streak_current"] = 0
         return
-    won = stats["games_won"]
-    stats["avg_time_seconds"] = (stats["avg_time_seconds"] * won + game.seconds) // (won + 1)
-    _raise(stats, "games_won", won + 1)
+    won, score, seconds = stats["games_won"], game.score, game.seconds
+    stats["avg_time_seconds"] = (stats["avg_time_seconds"] * won + seconds) // (won + 1)
+    stats["games_won"] = won + 1
+    stats["lifetime_score"] += score
+    stats["draw_one_wins" if game.draw_mode == "DrawOne" else "draw_three_wins"] += 1
     if in_order:
-        _raise(stats, "win_streak_current", stats["win_streak_current"] + 1)
-        _raise(stats, "win_streak_best", max(stats["win_streak_best"], stats["win_streak_current"]))
-    stats["lifetime_score"] = min(stats["lifetime_score"] + game.score, U64_MAX)
-    _raise(stats, "best_single_score", max(stats["best_single_score"], game.score))
-    draws = "draw_one_wins" if game.draw_mode == "DrawOne" else "draw_three_wins"
-    _raise(stats, draws, stats[draws] + 1)
-    if game.seconds:
-        stats["fastest_win_seconds"] = min(stats["fastest_win_seconds"], game.seconds)
-    if game.mode in ("Classic", "Zen", "Challenge"):
-        score, time = f"{game.mode.lower()}_best_score", f"{game.mode.lower()}_fastest_win_seconds"
-        stats[score] = max(stats[score], game.score)
-        stats[time] = min(filter(None, (stats[time], game.seconds)), default=0)  # 0 means never
+        stats["win_streak_current"] += 1
+        if stats["win_streak_current"] > stats["win_streak_best"]:
+            stats["win_streak_best"] = stats["win_streak_current"]
+    best_score, best_time = _RECORDS.get(game.mode, (None, None))
+    for name in ("best_single_score", best_score):
+        if name is not None and score > stats[name]:
+            stats[name] = score
+    for name in ("fastest_win_seconds", best_time):
+        if name is not None and seconds and (seconds < stats[name] or not stats[name]):  # 0 means never
+            stats[name] = seconds
 
 
-def _raise(counters: dict[str, Any], name: str, value: int) -> None:
-    counters[name] = min(value, U32_MAX)
+def _capped(stats: dict[str, Any]) -> dict[str, Any]:
+    """The statistics with each sum at most at the bound of its type."""
+    return stats | {name: min(stats[name], most) for name, most in _MOST.items()}
 
 
 def _reward(progress: dict[str, Any], game: ReceivedGame) -> None:
@@ -352,11 +374,12 @@ def _meet_weekly(progress: dict[str, Any], game: ReceivedGame) -> None:
     week, known = week_of(game.ended_at.date()), progress["weekly_goal_week_iso"] or ""
     if week < known:
         return
-    goals = {} if week > known else {**progress["weekly_goal_progress"]}
+    if week > known:
+        progress["weekly_goal_week_iso"], progress["weekly_goal_progress"] = week, {}
+    goals = progress["weekly_goal_progress"]
     for name, times, counts in _WEEKLY:
         done = goals.get(name, 0)
-        if counts(game) and done < times:
+        if done < times and counts(game):
             goals[name] = done + 1
             if done + 1 == times:
                 progress["total_xp"] += _XP_OF_WEEK
-    progress["weekly_goal_week_iso"], progress["weekly_goal_progress"] = week, goals

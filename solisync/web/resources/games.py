@@ -1,5 +1,6 @@
 """Finished games over HTTP, each counted once by its id (docs/sync.md, docs/protocol.md "Progress")."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -69,8 +70,8 @@ class FinishedGames:
         sent = {game.game_id: game for game in reversed(read) if isinstance(game, ReceivedGame)}  # the first of an id
         payload, counted = await self.database.transact(self._count, player, access_expiry, sent, body.size)
         results = results_of(read, counted)
-        for result in results:
-            self.metrics.games.labels("counted" if result.counted else "refused" if result.error else "known").inc()
+        for outcome, number in Counter(result.outcome for result in results).items():
+            self.metrics.games.labels(outcome).inc(number)
         now = self.now()
         parts = _encode(results), payload or default_document(player, now).encode(), _encode(now.astimezone(UTC))
         headers = NO_HEADERS if payload is None else etag(payload)
