@@ -1,0 +1,328 @@
+//! Games: each has an id, under which the service counts it once. So requests are repeated until they have an answer.
+
+use crate::client::{Client, Event, Kept, body};
+use crate::error::Error;
+use crate::journal::{Entry, Journal, Win, today};
+use crate::messages::{Achievement, Code, Payload, Stats, VerdictAnswer};
+use crate::progress::{shown, unplayed};
+use crate::text::{canonical_uuid, date_of, rfc3339};
+use crate::transport::Answer;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+
+const BATCH: usize = 100;
+const ROUNDS: usize = 3;
+const MOST: u32 = i32::MAX as u32;
+
+/// What was played.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Mode {
+    /// The usual game.
+    #[default]
+    Classic,
+    /// Without points.
+    Zen,
+    /// Without undo.
+    Challenge,
+    /// Against the clock.
+    TimeAttack,
+    /// A deal of a chosen difficulty: `Easy`, `Medium`, `Hard`, `Expert`, `Grandmaster` or `Random`.
+    Difficulty(String),
+}
+
+/// How many cards a click on the stock draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Draw {
+    /// One card.
+    #[default]
+    #[serde(rename = "DrawOne")]
+    One,
+    /// Three cards.
+    #[serde(rename = "DrawThree")]
+    Three,
+}
+
+/// A game that has ended.
+#[derive(Clone, Debug, Default)]
+pub struct Game {
+    /// A UUID, made when the game begins; [`Client::new_id`] makes one.
+    pub id: String,
+    /// What was played.
+    pub mode: Mode,
+    /// How many cards the stock gave.
+    pub draw: Draw,
+    /// Whether it is won.
+    pub won: bool,
+    /// The points.
+    pub score: u32,
+    /// How long it took.
+    pub seconds: u32,
+    /// Whether undo was used.
+    pub undone: bool,
+    /// The seed of the deal.
+    pub seed: Option<u64>,
+    /// The date of the daily challenge that was played, such as 2026-11-28.
+    pub day: Option<String>,
+    /// The JSON object that docs/replays.md describes, to upload if the game is won.
+    pub replay: Option<String>,
+}
+
+/// The game's own progress, beside its games.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Achievements, which are united with those of the player.
+    pub achievements: Vec<Achievement>,
+    /// Unlocked card backs.
+    pub card_backs: Vec<u64>,
+    /// Unlocked backgrounds.
+    pub backgrounds: Vec<u64>,
+    /// The number of the challenge.
+    pub challenge_index: u64,
+    /// Fields of your own in the payload. The service keeps them.
+    pub more: BTreeMap<String, Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Merged {
+    merged: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Count {
+    games: Vec<Counted>,
+}
+
+#[derive(Deserialize)]
+struct Uploaded {
+    id: String,
+}
+
+impl Game {
+    /// The object to send. A script may read the seed, whose numbers are rounded.
+    fn object(&self, id: &str, ended_at: String) -> Box<RawValue> {
+        let Game { mode, draw, won, score, seconds, undone, seed, .. } = self;
+        let mut object = json!({"game_id": id, "mode": mode, "draw_mode": draw, "won": won, "score": (*score).min(MOST),
+            "seconds": (*seconds).min(MOST), "ended_at": ended_at, "undone": undone});
+        if let Some(seed) = seed {
+            object["seed"] = json!(seed.to_string());
+        }
+        to_raw_value(&object).expect("the object is JSON")
+    }
+
+    /// The replay with the id of the game.
+    fn upload(&self, id: &str) -> Result<Option<String>, Error> {
+        let Some(replay) = self.replay.as_deref().filter(|_| self.won) else { return Ok(None) };
+        let fields: BTreeMap<String, &RawValue> =
+            serde_json::from_str(replay).map_err(|error| Error::bad_field(format!("replay must be a JSON object: {error}")))?;
+        let comma = if fields.is_empty() { "" } else { "," };
+        Ok(Some(replay.trim_start().replacen('{', &format!("{{\"game_id\":\"{id}\"{comma}"), 1)))
+    }
+}
+
+impl Client {
+    /// Store a finished game, which needs no session and no network; `sync` sends it. The same id again changes nothing.
+    ///
+    /// After an error with the code `storage`, the client keeps the game in memory, and tries again to store it.
+    pub fn finish(&self, game: Game) -> Result<(), Error> {
+        let id = canonical_uuid(&game.id).ok_or_else(|| Error::bad_field("id must be a UUID"))?;
+        let upload = game.upload(&id)?;
+        let transport = &self.0.transport;
+        let object = game.object(&id, rfc3339(transport.now(), transport.offset()));
+        let noted = self.note(|Kept { journal, store, .. }| {
+            if journal.has(&id) {
+                return;
+            }
+            let is_apart = upload.as_ref().is_some_and(|body| store.save_replay(&id, body).unwrap_or(false));
+            let win = upload.map(|body| Win { body: Some(body).filter(|_| !is_apart), ..Win::default() });
+            let day = game.day;
+            let entry = Entry { game: object, day, settled: None, again: false, error: None, win };
+            journal.of(&journal.name()).games.push(entry);
+        });
+        self.tell(Event::Progress);
+        self.0.work.ring();
+        noted
+    }
+
+    /// How many games and replays aren't sent yet.
+    pub fn unsent(&self) -> usize {
+        let waits = |entry: &&Entry| entry.is_unsent() || entry.waiting().is_some();
+        self.look(|journal| journal.mine().iter().filter(waits).count())
+    }
+
+    /// The newest progress, with the statistics and days of unsent games.
+    pub fn progress(&self) -> Payload {
+        self.look(|journal| shown(journal.players.get(&journal.name())))
+    }
+
+    /// The player's statistics, with all unsent games.
+    pub fn totals(&self) -> Stats {
+        self.progress().stats
+    }
+
+    /// The newest progress from the service in a type of your own; None before the first sync.
+    pub fn latest<P: DeserializeOwned>(&self) -> Option<P> {
+        let latest = self.look(|journal| journal.players.get(&journal.name())?.latest.clone());
+        serde_json::from_str(latest?.get()).ok()
+    }
+
+    /// Send all games, upload all wins, and take the newest progress.
+    pub async fn sync(&self) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        let result = self.send().await;
+        self.tell(Event::Progress);
+        result
+    }
+
+    pub(crate) async fn send(&self) -> Result<(), Error> {
+        self.save()?;
+        self.restore().await?;
+        self.join_first().await?;
+        self.session(None)?;
+        let name = self.look(Journal::name);
+        self.give_key(&name).await?;
+        let now = self.0.transport.now();
+        self.change(|journal| journal.of(&name).begin_day(&date_of(now.div_euclid(86_400_000)), now))?;
+        self.count(&name).await?;
+        self.upload(&name).await?;
+        self.ask_for_verdicts().await
+    }
+
+    /// Send a request whose answer has the player's progress, and take that.
+    pub(crate) async fn take<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        method: &'static str,
+        path: &str,
+        body: Option<Vec<u8>>,
+        edit: impl FnOnce(&mut Journal, T),
+    ) -> Result<(), Error> {
+        let (Merged { merged }, answer) = self.as_player(Some(name), method, path, body).await?;
+        let more: T = crate::client::read(&answer)?;
+        self.note_revision(&answer);
+        self.change(|journal| {
+            edit(journal, more);
+            journal.of(name).accept(merged);
+        })
+    }
+
+    fn note_revision(&self, answer: &Answer) {
+        let revision = answer.header("etag").and_then(|etag| etag.split('"').nth(1));
+        self.0.following.lock().unwrap().revision = revision.map(str::to_owned);
+    }
+
+    /// Send the games that the service may not know; without any, pull.
+    pub(crate) async fn count(&self, name: &str) -> Result<(), Error> {
+        for round in 0..ROUNDS {
+            let due = |entry: &&Entry| entry.is_unsent() || entry.again;
+            let game = |entry: &Entry| (entry.id(), entry.game.clone());
+            let games: Vec<_> = self.look(|journal| {
+                journal.players.get(name).map_or(Vec::new(), |player| player.games.iter().filter(due).map(game).collect())
+            });
+            if games.is_empty() && round > 0 {
+                break;
+            }
+            if games.is_empty() {
+                return self.take::<IgnoredAny>(name, "GET", "/api/sync/pull", None, |_, _| ()).await;
+            }
+            for batch in games.chunks(BATCH) {
+                self.count_batch(name, batch).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn count_batch(&self, name: &str, batch: &[(String, Box<RawValue>)]) -> Result<(), Error> {
+        let objects: Vec<&RawValue> = batch.iter().map(|(_, object)| &**object).collect();
+        let content = Some(body(&BTreeMap::from([("games", objects)])));
+        let now = self.0.transport.now();
+        let settle = |journal: &mut Journal, Count { games }: Count| {
+            for ((id, _), Counted { error }) in batch.iter().zip(games) {
+                if let Some(entry) = journal.of(name).find(id) {
+                    (entry.settled, entry.again, entry.error) = (Some(now), false, error);
+                }
+            }
+        };
+        self.take(name, "POST", "/api/games", content, settle).await.map_err(|error| match error.code {
+            Code::NotFound => Error { code: Code::Unavailable, ..error }, // a node of version 1.1
+            _ => error,
+        })
+    }
+
+    /// Upload all wins. After `replay_storage_full`, they wait for a day; a win that is refused stops no other.
+    async fn upload(&self, name: &str) -> Result<(), Error> {
+        let waiting = |entry: &Entry| Some((entry.id(), entry.waiting()?.body.clone()));
+        let wins: Vec<_> = self.look(|journal| match journal.players.get(name) {
+            Some(player) if !today(self.0.transport.now(), player.full) => player.games.iter().filter_map(waiting).collect(),
+            _ => Vec::new(),
+        });
+        let mut refusal = None;
+        for (id, inline) in wins {
+            let answer = match inline.map_or_else(|| self.with_store(|store| store.replay(&id)), Ok) {
+                Ok(body) => self.as_player::<Uploaded>(Some(name), "POST", "/api/replays", Some(body.into_bytes())).await,
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(Error { status: 400, ..Error::store(error) }),
+                Err(error) => return Err(error.into()),
+            };
+            let (replay, refused) = match answer {
+                Ok((uploaded, _)) => (Some(uploaded.id), None),
+                Err(error) if matches!(error.status, 400 | 413) => (None, Some(error)),
+                Err(error) => return Err(error),
+            };
+            let now = self.0.transport.now();
+            let is_full = refused.as_ref().is_some_and(|error| error.is(Code::ReplayStorageFull));
+            self.change(|journal| {
+                let player = journal.of(name);
+                player.full = if is_full { now } else { 0 };
+                if let Some(win) = player.find(&id).and_then(|entry| entry.win.as_mut()).filter(|_| !is_full) {
+                    win.refused = replay.is_none();
+                    win.body.take_if(|_| replay.is_some());
+                    win.replay = replay.clone();
+                }
+            })?;
+            if replay.is_some() {
+                self.0.following.lock().unwrap().awaited.insert(id);
+            }
+            refusal = refusal.or(refused);
+            if is_full {
+                break;
+            }
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Push the game's own progress, which the service merges with the player's. The same again changes nothing.
+    pub async fn push(&self, change: &Change) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        let name = self.look(Journal::name);
+        let mut payload = unplayed();
+        payload.progress.unlocked_card_backs = change.card_backs.clone();
+        payload.progress.unlocked_backgrounds = change.backgrounds.clone();
+        payload.progress.challenge_index = change.challenge_index;
+        payload.achievements = change.achievements.clone();
+        let known: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_slice(&body(&payload)).expect("a payload is an object");
+        let fields: BTreeMap<_, _> = change.more.clone().into_iter().chain(known).collect();
+        self.take::<IgnoredAny>(&name, "POST", "/api/sync/push", Some(body(&fields)), |_, _| ()).await
+    }
+
+    /// The verdict on a win; None before its upload.
+    pub async fn verdict(&self, game: &str) -> Result<Option<VerdictAnswer>, Error> {
+        match self.replay_of(game) {
+            Some(replay) => self.get(&format!("/api/replays/{replay}/verdict")).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn replay_of(&self, game: &str) -> Option<String> {
+        let entry = |journal: &Journal| journal.mine().iter().find(|entry| entry.id() == game)?.win.clone()?.replay;
+        self.look(entry)
+    }
+}

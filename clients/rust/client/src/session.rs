@@ -1,0 +1,477 @@
+//! Sessions: a refresh token works once, so each request for tokens has a key that is stored before, and is repeated
+//! with it. The service may run on another database for a while, so a session that it refuses is set aside, and tried
+//! again for a week; the key of a guest is always tried again.
+
+use crate::client::{Client, Event, body};
+use crate::error::Error;
+use crate::journal::{Guest, Joining, Journal, Named, Refusal, Session, Signing, today};
+use crate::lock::Guard;
+use crate::messages::{Code, Me};
+use crate::text::account_of;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use unicode_normalization::UnicodeNormalization;
+
+const AGAIN: Duration = Duration::from_secs(60);
+
+#[derive(Deserialize)]
+struct Begun {
+    #[serde(flatten)]
+    session: Session,
+    player: Option<Named>,
+}
+
+impl Begun {
+    fn account(&self) -> Result<String, Error> {
+        account_of(&self.session.access_token)
+    }
+}
+
+/// The answer of a node of version 1.1, which knows no keys and has created another guest.
+fn older_node() -> Error {
+    Error::network(200, 0, "The answer comes from a node of an older version.")
+}
+
+/// Whether a join would never succeed.
+fn is_gone(error: &Error) -> bool {
+    matches!(error.code, Code::GuestGone | Code::NotAGuest | Code::Unauthorized)
+}
+
+/// Whether a join may succeed another day.
+fn is_refused(error: &Error) -> bool {
+    error.status == 400 || error.status == 403 || error.is(Code::GuestUnknown)
+}
+
+impl Client {
+    /// The id of the account that is signed in.
+    pub fn player(&self) -> Option<String> {
+        self.look(|journal| journal.usable().and(journal.player.clone()))
+    }
+
+    /// The tokens, for a game that keeps them in the keychain of the system.
+    pub fn tokens(&self) -> Option<Session> {
+        self.look(|journal| journal.session.clone())
+    }
+
+    /// Continue a session whose tokens are kept elsewhere.
+    pub fn adopt(&self, session: Session) -> Result<(), Error> {
+        if self.tokens().as_ref() == Some(&session) {
+            return Ok(());
+        }
+        let account = account_of(&session.access_token)?;
+        self.change(|journal| journal.sign_in(session, &account, None))?;
+        self.tell(Event::SignedIn);
+        Ok(())
+    }
+
+    /// Set a session aside that the service refuses. After a week, forget it.
+    pub(crate) fn end(&self, session: &Session, why: &str) -> Result<(), Error> {
+        let now = self.0.transport.now();
+        let is_first = self.change(|journal| {
+            if !journal.has_session(session) {
+                return false;
+            }
+            let refused = Refusal::counted(journal.refused.as_ref(), now, Some(why));
+            if refused.is_final() {
+                (journal.session, journal.retry_key, journal.refused) = (None, None, None);
+                return false;
+            }
+            journal.refused.replace(refused).is_none()
+        })?;
+        if is_first {
+            self.tell(Event::SignedOut(why.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Exchange the tokens, unless another call has done so.
+    pub(crate) async fn renew(&self, spent: &Session) -> Result<(), Error> {
+        let _one = self.0.refreshing.lock().await;
+        self.renew_alone(spent).await
+    }
+
+    async fn renew_alone(&self, spent: &Session) -> Result<(), Error> {
+        if !self.look(|journal| journal.has_session(spent)) {
+            return Ok(());
+        }
+        let new = self.new_key();
+        let key = self.change(|journal| journal.retry_key.get_or_insert(new).clone())?;
+        let content = json!({"refresh_token": spent.refresh_token, "retry_key": key});
+        match self.post::<Session>("/api/auth/refresh", &content).await {
+            Ok(new) => self.change(|journal| {
+                if journal.has_session(spent) {
+                    (journal.session, journal.retry_key, journal.refused) = (Some(new), None, None);
+                }
+            }),
+            Err(error) if error.is(Code::Unauthorized) => {
+                if self.by_key(&account_of(&spent.access_token)?, Some(spent)).await? {
+                    return Ok(());
+                }
+                self.end(spent, error.code.as_str())?;
+                Err(Error::signed_out())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Exchange the tokens. Requests do this by themselves.
+    pub async fn refresh(&self) -> Result<(), Error> {
+        self.renew(&self.session(None)?).await
+    }
+
+    /// Wait until no refresh is without an answer, as it may have spent the tokens.
+    async fn settled(&self) -> Result<Guard<'_>, Error> {
+        let guard = self.0.refreshing.lock().await;
+        if let Some(session) = self.look(|journal| journal.session.clone().filter(|_| journal.retry_key.is_some())) {
+            self.renew_alone(&session).await?;
+        }
+        Ok(guard)
+    }
+
+    /// Try what was set aside, once a minute at most: the session, and the guest's key.
+    pub(crate) async fn restore(&self) -> Result<(), Error> {
+        let (session, player) = self.look(|journal| match journal.usable() {
+            Some(_) => (None, None),
+            None => (journal.session.clone(), journal.player.clone()),
+        });
+        let Some(player) = player else { return Ok(()) };
+        let now = self.0.transport.elapsed();
+        if self.0.tried.lock().unwrap().replace(now).is_some_and(|tried| now < tried + AGAIN) {
+            return Ok(());
+        }
+        let _one = self.0.refreshing.lock().await;
+        let restored = match &session {
+            Some(session) => self.renew_alone(session).await.map(|()| true),
+            None => self.by_key(&player, None).await,
+        };
+        match restored {
+            Ok(true) => self.tell(Event::SignedIn),
+            Err(error) if !error.is(Code::SignedOut) => return Err(error),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Register or log in. After a lost answer, the same call gets the same session.
+    async fn begun(&self, path: &str, username: &str, password: &str) -> Result<Begun, Error> {
+        let new = self.new_key();
+        let key = self.change(|journal| match &journal.signing {
+            Some(signing) if signing.path == path && signing.username == username => signing.key.clone(),
+            _ => {
+                let signing = Signing { path: path.to_owned(), username: username.to_owned(), key: new };
+                journal.signing.insert(signing).key.clone()
+            }
+        })?;
+        let content = |password: &str| json!({"username": username, "password": password, "retry_key": key});
+        let nfc: String = password.nfc().collect();
+        let mut answer = self.post(path, &content(&nfc)).await;
+        if nfc != password && answer.as_ref().is_err_and(|error: &Error| error.is(Code::InvalidCredentials)) {
+            answer = self.post(path, &content(password)).await; // an older account may have it as it was typed
+        }
+        if answer.as_ref().is_err_and(|error| !error.passes()) {
+            self.change(|journal| journal.signing = None)?;
+        }
+        answer
+    }
+
+    async fn begin(&self, path: &str, username: &str, password: &str) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        let begun = self.begun(path, username, password).await?;
+        let account = begun.account()?;
+        let _tokens = self.0.refreshing.lock().await;
+        self.change(|journal| {
+            if let Some(guest) = journal.guest.take_if(|guest| guest.gone) {
+                if let Some(id) = guest.id.filter(|_| !guest.left) {
+                    journal.move_games(&id, &account, false);
+                }
+            }
+            if journal.player.as_deref() != Some(&account) {
+                journal.joining = None;
+            }
+            journal.sign_in(begun.session, &account, begun.player.as_ref());
+        })?;
+        self.tell(Event::SignedIn);
+        Ok(())
+    }
+
+    /// Create an account.
+    pub async fn register(&self, username: &str, password: &str) -> Result<(), Error> {
+        self.begin("/api/auth/register", username, password).await
+    }
+
+    /// Log in. Unsent games of another player stay in the store until that player logs in.
+    pub async fn login(&self, username: &str, password: &str) -> Result<(), Error> {
+        self.begin("/api/auth/login", username, password).await
+    }
+
+    /// The player's profile, from the service.
+    pub async fn me(&self) -> Result<Me, Error> {
+        self.call("GET", "/api/me", None).await
+    }
+
+    // Guests
+
+    /// Continue the session, or sign in to this device's guest, which is created at first. A game calls this at its
+    /// start.
+    pub async fn guest(&self) -> Result<(), Error> {
+        self.begin_guest(false).await
+    }
+
+    /// The same, but with another guest if this device's guest is gone (`guest_gone`), or a player's session is set
+    /// aside. The unsent games of a gone guest go along.
+    pub async fn new_guest(&self) -> Result<(), Error> {
+        self.begin_guest(true).await
+    }
+
+    async fn begin_guest(&self, anew: bool) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        self.restore().await?;
+        if self.player().is_some() {
+            return Ok(());
+        }
+        if !anew && self.look(|journal| journal.session.is_some() && journal.is_guest == Some(false)) {
+            return Err(Error::signed_out()); // a player's session is set aside
+        }
+        let _tokens = self.0.refreshing.lock().await;
+        if self.guest_alone(anew, None).await? {
+            self.tell(Event::SignedIn);
+        }
+        Ok(())
+    }
+
+    /// Sign in to the guest by its key, or create it, instead of the session `spent`. Return whether that was still the
+    /// session.
+    async fn guest_alone(&self, anew: bool, spent: Option<&Session>) -> Result<bool, Error> {
+        let new = self.new_key();
+        let guest = self.change(|journal| match &journal.guest {
+            Some(guest) if !(guest.gone && anew) => guest.clone(),
+            old => {
+                let from = old.as_ref().filter(|old| !old.left).and_then(|old| old.id.clone());
+                journal.guest.insert(Guest { key: new, from, ..Guest::default() }).clone()
+            }
+        })?;
+        let create = guest.id.is_none() || guest.refused.as_ref().is_some_and(Refusal::is_final);
+        let content = json!({"guest_key": guest.key, "create": create});
+        let begun = match self.post::<Begun>("/api/auth/guest", &content).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                let now = self.0.transport.now();
+                self.change(|journal| match &mut journal.guest {
+                    Some(mine) if mine.key == guest.key && error.is(Code::GuestUnknown) => {
+                        mine.refused = Some(Refusal::counted(mine.refused.as_ref(), now, None));
+                    }
+                    Some(mine) if mine.key == guest.key && error.is(Code::GuestGone) => mine.gone = true,
+                    _ => {}
+                })?;
+                return Err(error);
+            }
+        };
+        if begun.player.is_none() && !create {
+            return Err(older_node());
+        }
+        let account = begun.account()?;
+        self.change(|journal| {
+            let mine = journal.session.as_ref().map(|session| &session.refresh_token);
+            if journal.refused.is_none() && mine != spent.map(|spent| &spent.refresh_token) {
+                return false;
+            }
+            if !guest.left {
+                if let Some(id) = &guest.id {
+                    journal.move_games(id, &account, true); // created again: the service has lost the account
+                } else if let Some(from) = &guest.from {
+                    journal.move_games(from, &account, false);
+                }
+            }
+            journal.guest = begun.player.is_some().then(|| Guest {
+                id: Some(account.clone()), from: None, had: true, refused: None, gone: false, left: false, ..guest
+            });
+            journal.joining = None;
+            journal.sign_in(begun.session, &account, begun.player.as_ref());
+            true
+        })
+    }
+
+    /// Sign in by the key, if the account is this device's guest.
+    async fn by_key(&self, account: &str, spent: Option<&Session>) -> Result<bool, Error> {
+        let is_mine = |guest: &Guest| guest.had && guest.id.as_deref() == Some(account);
+        if !self.look(|journal| journal.guest.as_ref().is_some_and(is_mine)) {
+            return Ok(false);
+        }
+        match self.guest_alone(false, spent).await {
+            Err(error) if error.is(Code::GuestUnknown) || error.is(Code::GuestGone) => Ok(false),
+            answer => answer,
+        }
+    }
+
+    /// Give a guest a key that began on a node of version 1.1.
+    pub(crate) async fn give_key(&self, account: &str) -> Result<(), Error> {
+        let is_keyed = |guest: &Guest| guest.had && guest.id.as_deref() == Some(account);
+        let has = self.look(|journal| journal.is_guest == Some(false) || journal.guest.as_ref().is_some_and(is_keyed));
+        if has || self.0.keyed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let me = self.me().await?;
+        self.0.keyed.store(true, Ordering::Relaxed);
+        let new = self.new_key();
+        let key = self.change(|journal| {
+            journal.is_guest = Some(me.guest);
+            let mine = journal.guest.take().filter(|guest| !me.guest || guest.id.as_deref() == Some(account));
+            let made = || Guest { key: new, id: Some(account.to_owned()), ..Guest::default() };
+            journal.guest = mine.or_else(|| me.guest.then(made));
+            journal.guest.as_ref().filter(|_| me.guest).map(|guest| guest.key.clone())
+        })?;
+        let Some(key) = key else { return Ok(()) };
+        let given = self.call::<IgnoredAny>("PUT", "/api/me/guest-key", Some(body(&json!({"guest_key": key})))).await;
+        if given.is_ok() {
+            self.change(|journal| {
+                if let Some(guest) = journal.guest.as_mut().filter(|guest| guest.key == key) {
+                    guest.had = true;
+                }
+            })?;
+        }
+        Ok(()) // a node of version 1.1 knows no keys
+    }
+
+    /// Give the guest a username and a password. After a lost answer, call this again with the same password.
+    pub async fn claim(&self, username: &str, password: &str) -> Result<(), Error> {
+        self.claim_with(username, password, false).await
+    }
+
+    /// The same, and list the guest's won games publicly.
+    pub async fn claim_and_list_replays(&self, username: &str, password: &str) -> Result<(), Error> {
+        self.claim_with(username, password, true).await
+    }
+
+    async fn claim_with(&self, username: &str, password: &str, list: bool) -> Result<(), Error> {
+        let password: String = password.nfc().collect();
+        let content = json!({"username": username, "password": password, "list_replays": list});
+        let me: Me = self.call("POST", "/api/me/claim", Some(body(&content))).await?;
+        self.change(|journal| {
+            if journal.player.as_ref() == Some(&me.id) {
+                journal.leave_guest();
+            }
+        })
+    }
+
+    // Joins
+
+    /// Log in as a player, who takes over the guest's games. After an error, call this again.
+    pub async fn join(&self, username: &str, password: &str) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        if self.look(|journal| journal.joining.is_none()) {
+            if self.me().await?.username == username.trim() {
+                return Ok(()); // it has succeeded before
+            }
+            self.send().await?; // the guest's games reach the service
+            let begun = self.begun("/api/auth/login", username, password).await?;
+            let account = begun.account()?;
+            let _tokens = self.settled().await?;
+            self.change(|journal| begin_join(journal, begun, &account))?;
+        }
+        let joined = self.finish_join().await;
+        self.tell(Event::SignedIn);
+        joined
+    }
+
+    /// Send the join that has begun. If the guest's token isn't valid, sign in to the guest by its key once.
+    async fn finish_join(&self) -> Result<(), Error> {
+        loop {
+            let Some(joining) = self.look(|journal| journal.joining.clone()) else { return Ok(()) };
+            let name = self.look(Journal::name);
+            let content = body(&json!({"guest_refresh_token": joining.token}));
+            let error = match self.take::<IgnoredAny>(&name, "POST", "/api/me/join", Some(content), |_, _| ()).await {
+                Ok(()) => {
+                    return self.change(|journal| {
+                        journal.joining = None;
+                        journal.move_games(&joining.from, &name, true);
+                    });
+                }
+                Err(error) => error,
+            };
+            if error.is(Code::Unauthorized) {
+                self.me().await?; // fails if the error was about the player's own session
+            }
+            let is_invalid = error.is(Code::Unauthorized) || error.is(Code::NotAGuest);
+            let anew = match joining.key.as_deref().filter(|_| is_invalid) {
+                Some(key) => self.token_of_guest(key).await.map(Some),
+                None => Err(error),
+            };
+            let now = self.0.transport.now();
+            self.change(|journal| match (&anew, &mut journal.joining) {
+                (Ok(Some(token)), Some(joining)) => (joining.token, joining.key) = (token.clone(), None),
+                (Err(error), mine) if is_gone(error) => *mine = None,
+                (Err(error), Some(mine)) if is_refused(error) => mine.refused = now,
+                _ => {}
+            })?;
+            anew?;
+        }
+    }
+
+    async fn token_of_guest(&self, key: &str) -> Result<String, Error> {
+        let begun: Begun = self.post("/api/auth/guest", &json!({"guest_key": key, "create": false})).await?;
+        if begun.player.is_none() {
+            return Err(older_node());
+        }
+        Ok(begun.session.refresh_token)
+    }
+
+    /// Finish a join before other work, unless the service has refused it today. A refusal stops nothing else.
+    pub(crate) async fn join_first(&self) -> Result<(), Error> {
+        let Some(joining) = self.look(|journal| journal.joining.clone()) else { return Ok(()) };
+        if today(self.0.transport.now(), joining.refused) {
+            return Ok(());
+        }
+        match self.finish_join().await {
+            Err(error) if is_gone(&error) || is_refused(&error) => {
+                if joining.refused == 0 {
+                    self.tell(Event::Trouble(error));
+                }
+                Ok(())
+            }
+            answer => answer,
+        }
+    }
+
+    /// End the session. Unsent games stay in the store until the same player logs in. A guest is deleted with its games.
+    pub async fn sign_out(&self) -> Result<(), Error> {
+        let _one = self.0.syncing.lock().await;
+        let is_set_aside = self.look(|journal| journal.refused.is_some() && journal.is_guest == Some(false));
+        let is_guest = !is_set_aside && self.me().await?.guest;
+        let _tokens = if is_set_aside { None } else { Some(self.settled().await?) };
+        if is_guest {
+            let session = self.session(None)?;
+            self.repeated::<IgnoredAny>(self.request("DELETE", "/api/account", None, Some(session.access_token))).await?;
+        } else if !is_set_aside {
+            let content = json!({"refresh_token": self.session(None)?.refresh_token});
+            self.post::<IgnoredAny>("/api/auth/logout", &content).await?;
+        }
+        self.change(|journal| {
+            let name = journal.name();
+            if is_guest {
+                journal.players.remove(&name);
+            } else {
+                (journal.of(&name).latest, journal.of(&name).played) = (None, 0);
+            }
+            journal.guest.take_if(|guest| is_guest || guest.left);
+            let Journal { player, is_guest, session, retry_key, refused, joining, .. } = journal;
+            (*player, *is_guest, *session, *retry_key) = (None, None, None, None);
+            (*refused, *joining) = (None, None);
+        })?;
+        self.tell(Event::SignedOut("left".to_owned()));
+        Ok(())
+    }
+}
+
+/// Sign in as a player who takes over the guest of the session.
+fn begin_join(journal: &mut Journal, begun: Begun, account: &str) {
+    let from = journal.name();
+    let key = journal.guest.as_ref().filter(|guest| guest.id.as_ref() == Some(&from)).map(|guest| guest.key.clone());
+    let token = journal.session.take().map(|guest| guest.refresh_token);
+    journal.move_games(&from, account, false);
+    journal.joining = token.map(|token| Joining { from, token, key, refused: 0 });
+    journal.leave_guest();
+    journal.sign_in(begun.session, account, begun.player.as_ref());
+}

@@ -1,0 +1,151 @@
+//! Small formats, so that the crate needs no others: times, UUIDs, the claims of a token.
+
+use crate::error::Error;
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// A date, as days since 1970.
+pub(crate) fn date_of(days: i64) -> String {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let part = (5 * of_year + 2) / 153;
+    let (day, month) = (of_year - (153 * part + 2) / 5 + 1, if part < 10 { part + 3 } else { part - 9 });
+    format!("{:04}-{month:02}-{day:02}", year_of_era + era * 400 + i64::from(month <= 2))
+}
+
+/// The days since 1970 of a date like 2026-11-28.
+pub(crate) fn days_until(date: &str) -> Option<i64> {
+    let mut parts = date.splitn(3, '-').map(str::parse);
+    let mut part = || parts.next()?.ok();
+    Some(days_of(part()?, part()?, part()?))
+}
+
+/// RFC 3339 with an offset in minutes, of milliseconds since 1970.
+pub(crate) fn rfc3339(millis: i64, offset: i32) -> String {
+    let local = millis + i64::from(offset) * 60_000;
+    let (days, rest) = (local.div_euclid(86_400_000), local.rem_euclid(86_400_000));
+    let (hour, minute, second, milli) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60, rest % 1000);
+    let zone = match offset {
+        0 => "Z".to_owned(),
+        _ => format!("{}{:02}:{:02}", if offset < 0 { '-' } else { '+' }, offset.abs() / 60, offset.abs() % 60),
+    };
+    format!("{}T{hour:02}:{minute:02}:{second:02}.{milli:03}{zone}", date_of(days))
+}
+
+/// Seconds since 1970 of an HTTP date: `Sat, 28 Nov 2026 12:00:00 GMT`.
+fn http_date(text: &str) -> Option<i64> {
+    let mut words = text.split_once(", ")?.1.split(' ');
+    let day = words.next()?.parse().ok()?;
+    let name = words.next()?;
+    let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
+    let year = words.next()?.parse().ok()?;
+    let mut clock = words.next()?.split(':').map(str::parse::<i64>);
+    let mut part = || clock.next()?.ok();
+    Some(days_of(year, month, day) * 86_400 + part()? * 3_600 + part()? * 60 + part()?)
+}
+
+/// The seconds of `Retry-After`, given as seconds or as a date; 0 without either.
+pub(crate) fn retry_after(text: Option<&str>, date: Option<&str>, now: i64) -> u64 {
+    let Some(text) = text.map(str::trim) else { return 0 };
+    let until = || Some(http_date(text)? - date.and_then(http_date).unwrap_or(now / 1000));
+    text.parse().ok().or_else(until).unwrap_or(0).clamp(0, 86_400) as u64
+}
+
+/// A key of 128 random bits.
+pub(crate) fn key(bytes: [u8; 16]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A random UUID.
+pub(crate) fn uuid(mut bytes: [u8; 16]) -> String {
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex = key(bytes);
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// A UUID as the service answers it.
+pub(crate) fn canonical_uuid(text: &str) -> Option<String> {
+    let fits = |(at, letter): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => letter == b'-',
+        _ => letter.is_ascii_hexdigit(),
+    };
+    (text.len() == 36 && text.bytes().enumerate().all(fits)).then(|| text.to_ascii_lowercase())
+}
+
+/// The id of the account whose access token this is.
+pub(crate) fn account_of(token: &str) -> Result<String, Error> {
+    #[derive(serde::Deserialize)]
+    struct Claims {
+        sub: String,
+    }
+    let claims = token.split('.').nth(1).and_then(base64url);
+    let claims = claims.and_then(|bytes| serde_json::from_slice::<Claims>(&bytes).ok());
+    claims.map(|claims| claims.sub).ok_or_else(|| Error::network(200, 0, "The answer has no token."))
+}
+
+fn base64url(text: &str) -> Option<Vec<u8>> {
+    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'-' => 62,
+            b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_offset_of_the_player() {
+        assert_eq!(rfc3339(1_795_867_200_123, 0), "2026-11-28T12:00:00.123Z");
+        assert_eq!(rfc3339(1_795_867_200_000, 90), "2026-11-28T13:30:00.000+01:30");
+        assert_eq!(rfc3339(951_782_400_000, -480), "2000-02-28T16:00:00.000-08:00");
+        assert_eq!(days_until("2000-02-29").map(date_of).as_deref(), Some("2000-02-29"));
+    }
+
+    #[test]
+    fn retry_after_is_a_number_or_a_date() {
+        let (later, date) = (Some("Sat, 28 Nov 2026 12:00:07 GMT"), Some("Sat, 28 Nov 2026 12:00:00 GMT"));
+        assert_eq!(retry_after(later, date, 0), 7);
+        assert_eq!(retry_after(later, None, 1_795_867_202_000), 5);
+        assert_eq!(retry_after(Some("17"), None, 0), 17);
+        assert_eq!(retry_after(Some("99999999"), None, 0), 86_400);
+        assert_eq!(retry_after(Some("soon"), None, 0), 0);
+    }
+
+    #[test]
+    fn account_is_read_from_the_token() {
+        assert_eq!(account_of("e30.eyJzdWIiOiJhYmMifQ.x").unwrap(), "abc");
+        assert!(account_of("<html>").is_err());
+    }
+
+    #[test]
+    fn uuids_are_canonical() {
+        assert_eq!(uuid([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(canonical_uuid(&uuid([0xab; 16]).to_uppercase()), Some(uuid([0xab; 16])));
+        assert_eq!(canonical_uuid("../../../../../../../../etc/shadow00"), None);
+    }
+}
