@@ -125,7 +125,9 @@ impl Client {
             Err(Unreadable::Newer(version)) => {
                 return Err(Error::store(format!("a newer client has written it (version {version})")));
             }
-            Err(Unreadable::Damaged(why)) => (Journal::default(), Some(format!("{why}; kept as {}", store.set_aside()?))),
+            Err(Unreadable::Damaged(why)) => {
+                (Journal::default(), Some(format!("{why}; kept as {}", store.set_aside()?)))
+            }
         };
         let entries = journal.players.values().flat_map(|player| &player.games);
         let not_uploaded = entries.filter(|entry| entry.win.as_ref().is_some_and(|win| win.replay.is_none()));
@@ -219,7 +221,13 @@ impl Client {
         crate::text::uuid(random)
     }
 
-    pub(crate) fn request(&self, method: &'static str, path: &str, body: Option<Vec<u8>>, token: Option<String>) -> Request {
+    pub(crate) fn request(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<Vec<u8>>,
+        token: Option<String>,
+    ) -> Request {
         Request { method, url: format!("{}{path}", self.0.url), token, body, timeout: TIMEOUT }
     }
 
@@ -298,7 +306,12 @@ impl Client {
 
     /// Call any route of the service as the player: `client.call::<BoardPage>("GET", "/api/boards/verified", None)`.
     /// Only requests that may be repeated belong here.
-    pub async fn call<T: DeserializeOwned>(&self, method: &'static str, path: &str, body: Option<Vec<u8>>) -> Result<T, Error> {
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<T, Error> {
         Ok(self.as_player(None, method, path, body).await?.0)
     }
 

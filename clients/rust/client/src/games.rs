@@ -121,8 +121,8 @@ impl Game {
     /// The replay with the id of the game.
     fn upload(&self, id: &str) -> Result<Option<String>, Error> {
         let Some(replay) = self.replay.as_deref().filter(|_| self.won) else { return Ok(None) };
-        let fields: BTreeMap<String, &RawValue> =
-            serde_json::from_str(replay).map_err(|error| Error::bad_field(format!("replay must be a JSON object: {error}")))?;
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(replay)
+            .map_err(|error| Error::bad_field(format!("replay must be a JSON object: {error}")))?;
         let comma = if fields.is_empty() { "" } else { "," };
         Ok(Some(replay.trim_start().replacen('{', &format!("{{\"game_id\":\"{id}\"{comma}"), 1)))
     }
@@ -225,7 +225,10 @@ impl Client {
             let due = |entry: &&Entry| entry.is_unsent() || entry.again;
             let game = |entry: &Entry| (entry.id(), entry.game.clone());
             let games: Vec<_> = self.look(|journal| {
-                journal.players.get(name).map_or(Vec::new(), |player| player.games.iter().filter(due).map(game).collect())
+                journal
+                    .players
+                    .get(name)
+                    .map_or(Vec::new(), |player| player.games.iter().filter(due).map(game).collect())
             });
             if games.is_empty() && round > 0 {
                 break;
@@ -261,13 +264,17 @@ impl Client {
     async fn upload(&self, name: &str) -> Result<(), Error> {
         let waiting = |entry: &Entry| Some((entry.id(), entry.waiting()?.body.clone()));
         let wins: Vec<_> = self.look(|journal| match journal.players.get(name) {
-            Some(player) if !today(self.0.transport.now(), player.full) => player.games.iter().filter_map(waiting).collect(),
+            Some(player) if !today(self.0.transport.now(), player.full) => {
+                player.games.iter().filter_map(waiting).collect()
+            }
             _ => Vec::new(),
         });
         let mut refusal = None;
         for (id, inline) in wins {
             let answer = match inline.map_or_else(|| self.with_store(|store| store.replay(&id)), Ok) {
-                Ok(body) => self.as_player::<Uploaded>(Some(name), "POST", "/api/replays", Some(body.into_bytes())).await,
+                Ok(body) => {
+                    self.as_player::<Uploaded>(Some(name), "POST", "/api/replays", Some(body.into_bytes())).await
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => Err(Error { status: 400, ..Error::store(error) }),
                 Err(error) => return Err(error.into()),
             };

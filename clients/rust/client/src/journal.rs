@@ -207,8 +207,16 @@ impl Default for Journal {
     fn default() -> Journal {
         let (players, version) = (BTreeMap::new(), VERSION);
         Journal {
-            version, player: None, is_guest: None, session: None, retry_key: None, signing: None, refused: None,
-            guest: None, joining: None, players,
+            version,
+            player: None,
+            is_guest: None,
+            session: None,
+            retry_key: None,
+            signing: None,
+            refused: None,
+            guest: None,
+            joining: None,
+            players,
         }
     }
 }
@@ -293,7 +301,9 @@ impl Journal {
 
     /// The session, if it belongs to this account.
     pub fn session_of(&self, account: Option<&str>) -> Option<&Session> {
-        self.usable().filter(|session| account.is_none_or(|account| account_of(&session.access_token).is_ok_and(|of| of == account)))
+        self.usable().filter(|session| {
+            account.is_none_or(|account| account_of(&session.access_token).is_ok_and(|of| of == account))
+        })
     }
 
     /// Remove what is old or empty.

@@ -5,6 +5,7 @@ mod client;
 mod error;
 mod events;
 mod games;
+mod joins;
 mod journal;
 mod lock;
 mod messages;

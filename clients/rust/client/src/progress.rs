@@ -55,7 +55,8 @@ fn count(stats: &mut Stats, game: &Shown) {
         stats.win_streak_current = 0;
         return;
     }
-    stats.avg_time_seconds = (stats.avg_time_seconds.saturating_mul(stats.games_won) + game.seconds) / (stats.games_won + 1);
+    stats.avg_time_seconds =
+        (stats.avg_time_seconds.saturating_mul(stats.games_won) + game.seconds) / (stats.games_won + 1);
     stats.games_won += 1;
     stats.win_streak_current += 1;
     stats.win_streak_best = stats.win_streak_best.max(stats.win_streak_current);
@@ -90,6 +91,7 @@ fn win_daily(progress: &mut Progress, day: &str) {
     }
     let before = days_until(day).map(|days| date_of(days - 1));
     progress.daily_challenge_streak = if before.as_deref() == last { progress.daily_challenge_streak + 1 } else { 1 };
-    progress.daily_challenge_longest_streak = progress.daily_challenge_longest_streak.max(progress.daily_challenge_streak);
+    progress.daily_challenge_longest_streak =
+        progress.daily_challenge_longest_streak.max(progress.daily_challenge_streak);
     progress.daily_challenge_last_completed = Some(day.to_owned());
 }

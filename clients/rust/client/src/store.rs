@@ -57,7 +57,9 @@ pub use file::FileStore;
 #[cfg(not(target_arch = "wasm32"))]
 mod file {
     use super::Store;
-    use std::fs::{File, OpenOptions, TryLockError, create_dir_all, read, read_dir, read_to_string, remove_file, rename};
+    use std::fs::{
+        File, OpenOptions, TryLockError, create_dir_all, read, read_dir, read_to_string, remove_file, rename,
+    };
     use std::io::{self, ErrorKind, Write};
     use std::path::{Path, PathBuf};
 
@@ -77,7 +79,9 @@ mod file {
             create_dir_all(&directory)?;
             let lock = private().create(true).truncate(false).write(true).open(directory.join("solisync.lock"))?;
             lock.try_lock().map_err(|error| match error {
-                TryLockError::WouldBlock => io::Error::new(ErrorKind::WouldBlock, "another process uses this directory"),
+                TryLockError::WouldBlock => {
+                    io::Error::new(ErrorKind::WouldBlock, "another process uses this directory")
+                }
                 TryLockError::Error(error) => error,
             })?;
             Ok(FileStore { directory, _lock: lock })
@@ -134,7 +138,8 @@ mod file {
 
         fn set_aside(&mut self) -> io::Result<String> {
             let name = |number| format!("{FILE}.damaged-{number}");
-            let free = (1..).map(name).find(|name| !self.directory.join(name).exists()).expect("one of all numbers is free");
+            let free =
+                (1..).map(name).find(|name| !self.directory.join(name).exists()).expect("one of all numbers is free");
             rename(self.directory.join(FILE), self.directory.join(&free))?;
             unless_missing(rename(self.directory.join(REPLAYS), self.directory.join(format!("{free}-{REPLAYS}"))))?;
             sync(&self.directory)?;

@@ -91,7 +91,10 @@ impl UreqTransport {
 }
 
 fn head(answer: &http::Response<Body>) -> Answer {
-    let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    let headers = answer
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
     Answer { status: answer.status().as_u16(), headers: headers.collect(), body: Vec::new() }
 }
 
