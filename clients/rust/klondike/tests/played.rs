@@ -1,7 +1,7 @@
 //! Deals, published replays, and games of the original engine.
 
 use serde_json::Value;
-use solisync_klondike::{Draw, Game, Mode, Move, Pile, Position, shuffled};
+use solisync_klondike::{Draw, Game, Level, Mode, Move, Pile, Position, shuffled};
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,8 @@ fn game(replay: &Value) -> Game {
         Some("Zen") => Mode::Zen,
         Some("Challenge") => Mode::Challenge,
         Some("TimeAttack") => Mode::TimeAttack,
-        _ => Mode::Classic,
+        Some(_) => Mode::Classic,
+        None => Mode::Difficulty(Level::Easy),
     };
     let seed = &replay["seed"];
     Game::new(seed.as_u64().unwrap_or_else(|| seed.as_str().unwrap().parse().unwrap()), draw, mode)
