@@ -250,7 +250,8 @@ impl Client {
         let settle = |journal: &mut Journal, Count { games }: Count| {
             for ((id, _), Counted { error }) in batch.iter().zip(games) {
                 if let Some(entry) = journal.of(name).find(id) {
-                    (entry.settled, entry.again, entry.error) = (Some(now), false, error);
+                    entry.settled.get_or_insert(now);
+                    (entry.again, entry.error) = (false, error);
                 }
             }
         };

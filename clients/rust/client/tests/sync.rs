@@ -1,0 +1,243 @@
+//! What a client sends, and what it makes of the answers.
+
+use serde_json::{Value, json};
+use solisync_client::{
+    Answer, Change, Chunk, Client, Code, Done, Game, Lost, MemoryStore, Request, Session, Store, Transport, block_on,
+};
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const DAY: i64 = 86_400_000;
+
+type Service = dyn FnMut(&str, Value) -> (u16, Value) + Send;
+
+/// A transport whose answers a test makes, as JSON or as text, and whose clock it sets.
+#[derive(Clone)]
+struct Scripted {
+    service: Arc<Mutex<Box<Service>>>,
+    now: Arc<Mutex<i64>>,
+}
+
+impl Transport for Scripted {
+    fn send(&self, request: Request, done: Done<Result<Answer, Lost>>) {
+        let path = request.url.split_once("//service").unwrap().1;
+        let body = request.body.map_or(Value::Null, |body| serde_json::from_slice(&body).unwrap());
+        let (status, answer) = (self.service.lock().unwrap())(path, body);
+        let code = answer["error"].as_str().map(|code| ("error-code".to_owned(), code.to_owned()));
+        let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+        done(Ok(Answer { status, headers: code.into_iter().collect(), body: text.into_bytes() }));
+    }
+    fn after(&self, _pause: Duration, done: Done<()>) {
+        done(());
+    }
+    fn stream(&self, _request: Request, mut each: Box<dyn FnMut(Chunk) -> bool + Send>) {
+        each(Chunk::End);
+    }
+    fn now(&self) -> i64 {
+        *self.now.lock().unwrap()
+    }
+    fn offset(&self) -> i32 {
+        -300
+    }
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn random(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+/// What the client sends to `POST /api/games` and `/api/sync/push`, and what the service has counted.
+#[derive(Default)]
+struct Log {
+    sent: Vec<Vec<String>>,
+    games: Vec<Value>,
+    pushed: Vec<Value>,
+    counted: usize,
+}
+
+fn tokens() -> Session {
+    serde_json::from_value(json!({"access_token": "e30.eyJzdWIiOiJhYmMifQ.x", "refresh_token": "r"})).unwrap()
+}
+
+/// A signed-in client. `refuse` may answer instead of the service.
+fn client(
+    store: impl Store + 'static,
+    refuse: fn(&str) -> Option<(u16, &'static str)>,
+) -> (Client, Scripted, Arc<Mutex<Log>>) {
+    let log = Arc::new(Mutex::new(Log::default()));
+    let theirs = log.clone();
+    let service = move |path: &str, body: Value| {
+        if let Some((status, code)) = refuse(path) {
+            return (status, json!({"error": code}));
+        }
+        let mut log = theirs.lock().unwrap();
+        let games = body["games"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<String> = games.iter().map(|game| game["game_id"].as_str().unwrap().to_owned()).collect();
+        let answers: Vec<_> =
+            ids.iter().map(|id| json!({"game_id": id, "counted": true, "error": Value::Null})).collect();
+        if path == "/api/sync/push" {
+            log.pushed.push(body);
+        }
+        if !ids.is_empty() {
+            log.counted += ids.len();
+            log.sent.push(ids);
+        }
+        log.games.extend(games);
+        let merged = json!({"stats": {"games_played": log.counted}});
+        (200, json!({"id": "abc", "username": "ann", "games": answers, "merged": merged}))
+    };
+    let transport =
+        Scripted { service: Arc::new(Mutex::new(Box::new(service))), now: Arc::new(Mutex::new(20_000 * DAY)) };
+    let client = Client::new("https://service", store, transport.clone()).unwrap();
+    client.adopt(tokens()).unwrap();
+    (client, transport, log)
+}
+
+fn finish(client: &Client, number: usize) -> String {
+    let id = format!("00000000-0000-4000-8000-{number:012}");
+    client.finish(Game { id: id.clone(), won: number > 1, score: 5, seconds: 60, ..Game::default() }).unwrap();
+    id
+}
+
+fn nothing(_: &str) -> Option<(u16, &'static str)> {
+    None
+}
+
+#[test]
+fn games_go_in_batches_of_a_hundred() {
+    let (client, _, log) = client(MemoryStore::default(), nothing);
+    let ids: Vec<_> = (0..201).map(|number| finish(&client, number)).collect();
+    block_on(client.sync()).unwrap();
+    let sent = &log.lock().unwrap().sent;
+    assert_eq!(sent.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 1]);
+    assert_eq!(sent.concat(), ids);
+    assert_eq!(client.unsent(), 0);
+}
+
+#[test]
+fn games_have_the_time_of_the_player() {
+    let (client, _, log) = client(MemoryStore::default(), nothing);
+    client.finish(Game { id: client.new_id(), seed: Some(u64::MAX), score: u32::MAX, ..Game::default() }).unwrap();
+    block_on(client.sync()).unwrap();
+    let game = &log.lock().unwrap().games[0];
+    assert_eq!(game["ended_at"], "2024-10-03T19:00:00.000-05:00");
+    assert_eq!((&game["seed"], &game["score"]), (&json!(u64::MAX.to_string()), &json!(i32::MAX)));
+}
+
+#[test]
+fn node_of_an_older_version_leaves_the_games() {
+    let older = |path: &str| (path == "/api/games").then_some((404, "not_found"));
+    let (client, ..) = client(MemoryStore::default(), older);
+    finish(&client, 1);
+    let error = block_on(client.sync()).unwrap_err();
+    assert!(error.passes() && error.code == Code::Unavailable, "{error}");
+    assert_eq!((client.unsent(), client.totals().games_played), (1, 1));
+}
+
+#[test]
+fn game_with_an_error_is_set_aside() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let id = finish(&client, 1);
+    *transport.service.lock().unwrap() = Box::new(move |_, _| {
+        let games = json!([{"game_id": Value::Null, "counted": false, "error": "bad_field"}]);
+        (200, json!({"id": "abc", "games": games, "merged": {"stats": {"games_played": 0}}}))
+    });
+    block_on(client.sync()).unwrap();
+    block_on(client.sync()).unwrap();
+    assert_eq!((client.unsent(), client.totals().games_played), (0, 0));
+    client.finish(Game { id, ..Game::default() }).unwrap();
+    assert_eq!(client.unsent(), 0);
+}
+
+#[test]
+fn settled_games_are_sent_again_in_a_new_session_and_once_a_day() {
+    let (client, transport, log) = client(MemoryStore::default(), nothing);
+    let id = finish(&client, 1);
+    let times_sent = || log.lock().unwrap().sent.concat().iter().filter(|sent| **sent == id).count();
+    block_on(client.sync()).unwrap();
+    block_on(client.sync()).unwrap();
+    assert_eq!(times_sent(), 1);
+    for times in [2, 3, 3] {
+        *transport.now.lock().unwrap() += DAY;
+        block_on(client.sync()).unwrap();
+        block_on(client.sync()).unwrap();
+        assert_eq!(times_sent(), times, "once a day, for two days");
+    }
+    client.adopt(Session { refresh_token: "new".to_owned(), ..tokens() }).unwrap();
+    block_on(client.sync()).unwrap();
+    assert_eq!(times_sent(), 4);
+}
+
+#[test]
+fn settled_games_are_sent_again_after_the_service_has_lost_some() {
+    let (client, _, log) = client(MemoryStore::default(), nothing);
+    let ids: Vec<_> = (0..3).map(|number| finish(&client, number)).collect();
+    block_on(client.sync()).unwrap();
+    log.lock().unwrap().counted = 1;
+    block_on(client.sync()).unwrap();
+    block_on(client.sync()).unwrap();
+    assert_eq!(log.lock().unwrap().sent, [ids.clone(), ids]);
+}
+
+#[test]
+fn settled_games_are_kept_for_thirty_days_and_at_least_two_hundred() {
+    /// A store that its test can read.
+    #[derive(Clone, Default)]
+    struct Seen(Arc<Mutex<Vec<u8>>>);
+    impl Store for Seen {
+        fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
+            Ok(None)
+        }
+        fn save(&mut self, value: &[u8]) -> io::Result<()> {
+            *self.0.lock().unwrap() = value.to_vec();
+            Ok(())
+        }
+        fn set_aside(&mut self) -> io::Result<String> {
+            unreachable!("nothing is loaded")
+        }
+    }
+    let store = Seen::default();
+    let (client, transport, _) = client(store.clone(), nothing);
+    let kept = || {
+        let journal: Value = serde_json::from_slice(&store.0.lock().unwrap()).unwrap();
+        journal["players"]["abc"]["games"].as_array().unwrap().len()
+    };
+    (0..250).for_each(|number| _ = finish(&client, number));
+    block_on(client.sync()).unwrap();
+    *transport.now.lock().unwrap() += 29 * DAY;
+    block_on(client.sync()).unwrap();
+    assert_eq!(kept(), 250);
+    *transport.now.lock().unwrap() += 2 * DAY;
+    block_on(client.sync()).unwrap();
+    assert_eq!(kept(), 200);
+}
+
+#[test]
+fn push_has_nothing_that_the_service_counts() {
+    let (client, _, log) = client(MemoryStore::default(), nothing);
+    finish(&client, 2);
+    let more = [("theme".to_owned(), serde_json::from_str(r#""dark""#).unwrap())].into();
+    block_on(client.push(&Change { card_backs: vec![0, 3], more, ..Change::default() })).unwrap();
+    let pushed = log.lock().unwrap().pushed[0].clone();
+    assert_eq!((&pushed["progress"]["unlocked_card_backs"], &pushed["theme"]), (&json!([0, 3]), &json!("dark")));
+    assert_eq!((&pushed["stats"]["games_played"], &pushed["progress"]["total_xp"]), (&json!(0), &json!(0)));
+    assert_eq!(pushed["stats"]["fastest_win_seconds"], json!(u64::MAX));
+}
+
+#[test]
+fn odd_json_is_taken_as_it_is() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let odd = r#"{"merged": {"stats": {"games_played": 7.0, "fastest_win_seconds": 18446744073709552000, "x": 1e999},
+        "progress": {"mark": "\ud800"}, "achievements": [{"id": "\u0000", "why": "\udfff"}]}}"#;
+    *transport.service.lock().unwrap() = Box::new(move |path, _| match path {
+        "/api/sync/pull" => (200, json!(odd)),
+        _ => (200, json!({"id": "abc"})),
+    });
+    block_on(client.sync()).unwrap();
+    let totals = client.totals();
+    assert_eq!((totals.games_played, totals.fastest_win_seconds), (7, u64::MAX));
+    assert_eq!(client.progress().achievements[0].id, "\0");
+    assert!(client.latest::<Box<serde_json::value::RawValue>>().unwrap().get().contains(r"\ud800"));
+}
