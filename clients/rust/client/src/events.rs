@@ -33,7 +33,16 @@ impl Client {
     ///
     /// Spawn this on any executor, or let a [`Background`](crate::Background) run it on a thread.
     pub async fn run(&self, boards: &[&str]) {
-        let mut syncs = pin!(self.keep_syncing());
+        self.run_with(false, boards).await;
+    }
+
+    /// The same, and sign in to this device's guest whenever there is no session.
+    pub async fn run_with_guest(&self, boards: &[&str]) {
+        self.run_with(true, boards).await;
+    }
+
+    async fn run_with(&self, guest: bool, boards: &[&str]) {
+        let mut syncs = pin!(self.keep_syncing(guest));
         let mut follows = pin!(self.keep_following(boards));
         let mut ended = pin!(self.0.ended.heard());
         poll_fn(|context| {
@@ -46,9 +55,14 @@ impl Client {
         .await;
     }
 
-    async fn keep_syncing(&self) {
+    async fn keep_syncing(&self, guest: bool) {
         loop {
-            if let Err(error) = self.sync().await {
+            let signed_in = if guest { self.guest().await } else { Ok(()) };
+            let done = match signed_in {
+                Ok(()) => self.sync().await,
+                error => error,
+            };
+            if let Err(error) = done {
                 let seconds = if error.passes() { error.retry_after.max(AGAIN) } else { RESTORE };
                 if !error.is(Code::SignedOut) {
                     self.tell(Event::Trouble(error));
