@@ -62,7 +62,7 @@ test-pages: venv  ## test the pages for players in a browser: 10 minutes (needs 
 	@$(BIN)/python -m tests.pages
 	SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest tests/pages --fire -n 2 --dist worksteal
 
-test-clients: venv  ## test the clients: 5 minutes (needs node, npm, chromium; SCENARIOS=1000 makes up more, GENERATORS=all tries all generators of clients)
+test-clients: venv  ## test the clients: 10 minutes (needs node, npm, chromium, cargo; SCENARIOS=1000 makes up more, GENERATORS=all tries all generators of clients)
 	@$(PYTHON) .ci/environment.py pages
 	@GENERATORS=$(GENERATORS) $(BIN)/python -m tests.clients
 	SCENARIOS=$(SCENARIOS) GENERATORS=$(GENERATORS) $(BIN)/python -m pytest tests/clients tests/test_tutorial.py --fire
@@ -117,6 +117,7 @@ docs: venv  ## write docs/reference.md, and the types and constants of scripts, 
 	@$(BIN)/python -m tests.script_facts
 	@$(BIN)/python -m tests.reference
 	@$(BIN)/python -m tests.client_types
+	@$(BIN)/python -m tests.rust_types
 
 clean:  ## remove all files made by these targets, except the database
 	rm -rf .venv .dev build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

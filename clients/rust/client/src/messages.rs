@@ -188,6 +188,7 @@ pub struct Progress {
     #[serde(deserialize_with = "whole")]
     pub daily_challenge_longest_streak: u64,
     pub daily_challenge_history: Vec<String>,
+    pub daily_won_later: Vec<String>,
     pub weekly_goal_week_iso: Option<String>,
     pub weekly_goal_progress: BTreeMap<String, u64>,
     pub unlocked_card_backs: Vec<u64>,

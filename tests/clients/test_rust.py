@@ -1,0 +1,184 @@
+"""The crates `solisync-client` and `solisync-klondike`, in clients/rust."""
+
+import contextlib
+import gzip
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+import pytest
+from twisted.internet.threads import deferToThread
+
+from solisync import __version__
+from tests import rust_types
+from tests.clients.test_conformance import conform
+from tests.harness.concurrency import wait_for
+from tests.harness.constants import PATIENCE, ROOT
+from tests.harness.entry_points import SOLISYNC, start
+from tests.harness.processes import clean_environment, free_port
+from tests.process.test_certificates import Issued
+
+RUST = ROOT / "clients" / "rust"
+BUILT = ROOT / "build" / "rust"
+TRACES = ROOT / "tests" / "klondike" / "vectors" / "traces_2026-05-19.jsonl.gz"
+OTHERS = {
+    "x86_64-pc-windows-gnu": ["--features", "ureq"],
+    "aarch64-apple-darwin": ["--features", "ureq"],
+    "aarch64-linux-android": ["--features", "ureq"],
+    "wasm32-unknown-unknown": ["--features", "web"],
+}
+FREE = {"MIT", "Apache-2.0", "ISC", "BSD-3-Clause", "Unicode-3.0", "Zlib", "CDLA-Permissive-2.0", "0BSD", "Unlicense"}
+CRATES_MOST = 40
+SIZE_MOST = 2_500_000
+
+needs_cargo = pytest.mark.needs("cargo")
+patient = pytest.mark.limit(20 * PATIENCE)
+
+
+def cargo(*words, **variables):
+    """Run cargo in the workspace; return its output."""
+    env = clean_environment(**variables)
+    done = subprocess.run(["cargo", *words], env=env, cwd=RUST, capture_output=True, text=True, timeout=18 * PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def installed_targets():
+    """The systems for which the standard library is installed."""
+    if shutil.which("rustup") is None:
+        return []
+    return subprocess.run(
+        ["rustup", "target", "list", "--installed"], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_crates_have_the_version_of_the_service():
+    (version,) = re.findall(r'^version = "(.+)"', (RUST / "Cargo.toml").read_text("utf-8"), re.M)
+    assert version == __version__
+
+
+def test_messages_and_codes_are_those_of_the_openapi_document():
+    """`make docs` writes them, and rustfmt formats them."""
+    assert rust_types.FILE.read_text("utf-8") == rust_types.types()
+
+
+@needs_cargo
+@patient
+def test_code_has_no_warnings():
+    """That includes what the oldest supported Rust doesn't have."""
+    cargo("fmt", "--all", "--check")
+    cargo("clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings")
+    packages = ["--package", "solisync-client", "--package", "solisync-klondike"]
+    cargo("doc", "--quiet", "--no-deps", *packages, RUSTDOCFLAGS="--deny warnings")
+
+
+@needs_cargo
+@patient
+def test_crates_pass_their_own_tests(tmp_path):
+    """They include the examples of both READMEs, and games of the original engine."""
+    traces = tmp_path / "traces.jsonl"
+    traces.write_bytes(gzip.decompress(TRACES.read_bytes()))
+    cargo("test", "--quiet", "--workspace", "--", "--include-ignored", SOLISYNC_TRACES=str(traces))
+
+
+@needs_cargo
+@patient
+def test_crates_can_be_published():
+    cargo("publish", "--quiet", "--dry-run", "--allow-dirty", "--workspace")
+
+
+@needs_cargo
+@patient
+@pytest.mark.parametrize("target", OTHERS)
+def test_crates_compile_for_other_systems(target):
+    """TLS needs a C compiler for the other system, so this leaves it out."""
+    if target not in installed_targets():
+        pytest.skip(f"rustup target add {target}")
+    options = ["--quiet", "--target", target, "--no-default-features"]
+    cargo("check", *options, "--package", "solisync-client", *OTHERS[target])
+    cargo("check", *options, "--package", "solisync-klondike")
+
+
+@needs_cargo
+@patient
+def test_dependencies_are_few_and_free(figure):
+    """With TLS, on Linux."""
+    options = ["--package", "solisync-client", "--edges", "normal", "--prefix", "none", "--format", "{p} | {l}"]
+    lines = {line.removesuffix(" (*)") for line in cargo("tree", *options).splitlines()}
+    crates = {line.split(" ")[0]: line.split(" | ")[1] for line in lines}
+    figure(f"{len(crates)} crates")
+    assert len(crates) <= CRATES_MOST
+    for crate, licence in crates.items():
+        chosen = [set(re.findall(r"[\w.-]+", part)) - {"AND", "WITH"} for part in re.split(r" OR |/", licence)]
+        assert any(names and names <= FREE for names in chosen), (crate, licence)
+
+
+@needs_cargo
+@patient
+def test_program_with_the_client_stays_small(figure):
+    cargo("build", "--quiet", "--release", "--package", "solisync-client", "--example", "play")
+    size = (BUILT / "release" / "examples" / "play").stat().st_size
+    figure(f"{size / 1e6:.2f} MB")
+    assert size <= SIZE_MOST
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """The directory of the compiled examples."""
+    cargo("build", "--quiet", "--package", "solisync-client", "--examples")
+    return BUILT / "debug" / "examples"
+
+
+@needs_cargo
+@patient
+@pytest.mark.parametrize("options", [[], ["--random", os.environ.get("SCENARIOS") or "50"]], ids=["all", "by chance"])
+def test_client_passes_scenarios(examples, options, figure):
+    """It leaves out those in which two processes share a store."""
+    passed, lines = conform(options, [examples / "driver"])
+    assert passed, "\n".join(lines)
+    assert all("share a store" in line for line in lines if line.startswith("left out"))
+    figure(f"rust: {lines[-1]}")
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """The certificates of an authority, of one below it, and of a host."""
+    root = Issued("Root", is_authority=True)
+    intermediate = Issued("Intermediate", root, is_authority=True)
+    return root, intermediate, Issued("localhost", intermediate, is_authority=False)
+
+
+def is_open(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE):
+        return True
+    return False
+
+
+@needs_cargo
+@patient
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which reads certificates
+async def test_client_trusts_chains_that_lead_to_a_known_authority(launch, examples, chain, shared_dsn, place):
+    """It refuses an unknown authority, and a chain with a gap, and keeps the games."""
+    root, intermediate, leaf = chain
+    (place / "root.pem").write_bytes(root.pem)
+
+    def serve(certificates):
+        port = free_port()
+        (place / f"{port}.pem").write_bytes(leaf.key_pem + certificates)
+        endpoint = f"ssl:{port}:interface=127.0.0.1:privateKey={place}/{port}.pem:certKey={place}/{port}.pem"
+        start(launch, *SOLISYNC, dsn=shared_dsn, endpoint=endpoint)
+        wait_for(lambda: is_open(port))
+        return f"https://localhost:{port}"
+
+    def play(url, *certificates):
+        words = [examples / "play", url, place / "device", *certificates]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        return (done.stdout + done.stderr).strip()
+
+    whole = await deferToThread(serve, leaf.pem + intermediate.pem)
+    gap = await deferToThread(serve, leaf.pem)
+    assert "UnknownIssuer" in await deferToThread(play, whole)
+    assert "UnknownIssuer" in await deferToThread(play, gap, place / "root.pem")
+    assert await deferToThread(play, whole, place / "root.pem") == "won 3"
