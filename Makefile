@@ -85,7 +85,7 @@ bench-live: benchable  ## measure 10,000 streams of live events, and their cost 
 bench-instructions: venv  ## count the instructions that a request costs (needs valgrind; OPTIONS='--against FILE …')
 	$(BIN)/python -m bench.instructions $(OPTIONS)
 
-release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git and npm; 5 minutes)
+release-check:  ## build a release into dist/, install and smoke-test it, check licences (needs git, npm and cargo; 7 minutes)
 	@$(PYTHON) .ci/release_check.py
 
 lock: python  ## pin the packages of an installation, with hashes, in requirements.lock

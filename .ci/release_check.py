@@ -1,9 +1,9 @@
 """Build the files of a release into dist/, from the last commit, and check them: `release_check.py`.
 
 The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), the
-npm package of the client, and the digests of these four. The wheel is installed into a separate environment outside the
-checkout, where it plays a session with its own database, and so does the installed client. The documented upgrade, from
-1.0.0 in one checkout, must install the same modules. This needs git, npm and the indexes of pip and npm. The tools have
+npm package of the client, both crates, and the digests of these. The wheel is installed into a separate environment
+outside the checkout, where it plays a session with its own database, and so do the installed clients. The documented upgrade, from
+1.0.0 in one checkout, must install the same modules. This needs git, npm, cargo and their indexes. The tools have
 a separate environment too.
 """
 
@@ -103,6 +103,16 @@ def build_client() -> Path:
     return game
 
 
+def build_crates(version: str) -> Path:
+    """Build the crates into dist/, and return a compiled example."""
+    crates, built = PLACE / "source" / "clients" / "rust", PLACE / "source" / "build" / "rust"
+    run("cargo", "package", "--quiet", "--allow-dirty", "--workspace", "--exclude", "solisync-bevy-example", cwd=crates)
+    for name in ("solisync-client", "solisync-klondike"):
+        shutil.copy(built / "package" / f"{name}-{version}.crate", DIST)
+    run("cargo", "build", "--quiet", "--package", "solisync-client", "--example", "play", cwd=crates)
+    return built / "debug" / "examples" / "play"
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -117,8 +127,8 @@ def is_ready(url: str) -> bool:
         return False
 
 
-def smoke(bin: Path, version: str, game: Path) -> None:
-    """Start the installed service away from the checkout, play a session and the client's example, and stop it."""
+def smoke(bin: Path, version: str, game: Path, play: Path) -> None:
+    """Start the installed service away from the checkout, play a session and the clients' examples, and stop it."""
     said = run(bin / "solisync", "--version", cwd="/").strip()
     if said != f"solisync {version}":
         sys.exit(f"release check failed: the installation is {said}")
@@ -141,6 +151,7 @@ def smoke(bin: Path, version: str, game: Path) -> None:
             time.sleep(0.1)
         print(run(bin / "solisync", "--smoke", url, cwd="/", env=environ).splitlines()[-1])
         print(f"the npm package plays: {run('node', EXAMPLE, url, 'device', cwd=game).strip()}")
+        print(f"the crate plays: {run(play, url, 'crate', cwd=game).strip()}")
     finally:
         service.send_signal(signal.SIGTERM)
         service.wait(READY_SECONDS)
@@ -166,6 +177,8 @@ def main() -> None:
     """Run all checks; the first failure ends them with a line."""
     version = re.search(r'^__version__ = "(.+)"$', (ROOT / "solisync/__init__.py").read_text("utf-8"), re.M)[1]
     check_what_is_written(version)
+    if missing := [program for program in ("git", "npm", "cargo") if shutil.which(program) is None]:
+        sys.exit(f"release check failed: not installed: {', '.join(missing)}")
     if run("git", "status", "--porcelain", cwd=ROOT):
         sys.exit("release check failed: there are uncommitted changes, and a release is built from the last commit")
     shutil.rmtree(PLACE, ignore_errors=True)
@@ -177,7 +190,7 @@ def main() -> None:
     install(installed, "--require-hashes", "--requirement", ROOT / "requirements.lock")
     install(installed, "--no-deps", wheel)
     run(sys.executable, "-m", "pip", f"--python={installed}", "check")
-    smoke(installed.parent, version, build_client())
+    smoke(installed.parent, version, build_client(), build_crates(version))
     bill = DIST / f"solisync-{version}.cdx.json"
     run(tools.parent / "cyclonedx-py", "environment", "--output-reproducible", "-o", bill, installed)
     packages = run(installed, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()

@@ -1,7 +1,6 @@
 """The code of docs/clients.md and docs/client.py, run as it is printed there."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -20,16 +19,20 @@ PACKAGE, HOUR, DEVICE, RUST = (
 )
 LIVE = (ROOT / "docs" / "live.md").read_text("utf-8")
 WON = ROOT / "docs" / "replays" / "won_draw_one.json"
-CARGO = """
+CARGO = f"""
 [package]
 name = "tutorial"
 version = "0.1.0"
-edition = "2021"
+edition = "2024"
 
 [dependencies]
-serde = { version = "1", features = ["derive"] }
-serde_json = "1"
-ureq = { version = "3.5", default-features = false, features = ["json"] }
+solisync-client = {{ path = "{ROOT}/clients/rust/client" }}
+"""
+PLAYS = """
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    play(&words[1], &std::fs::read_to_string(&words[2]).unwrap()).unwrap();
+}
 """
 
 
@@ -98,20 +101,23 @@ async def test_example_of_a_device_plays(server, tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory):
-    """The directory of what cargo has compiled, which the examples share."""
-    return tmp_path_factory.mktemp("target")
+def compiled(tmp_path_factory):
+    """The program of docs/clients.md. The function of docs/live.md compiles with it."""
+    place = tmp_path_factory.mktemp("rust")
+    (place / "src").mkdir()
+    (place / "Cargo.toml").write_text(CARGO)
+    (place / "src" / "main.rs").write_text(f"#![allow(dead_code)]\nmod live;\n{code(RUST, 'rust')}{PLAYS}")
+    (place / "src" / "live.rs").write_text(code(LIVE, "rust"))
+    words = ["cargo", "build", "--quiet"]
+    env = clean_environment(RUSTFLAGS="--deny warnings")
+    done = subprocess.run(words, env=env, cwd=place, capture_output=True, text=True, timeout=9 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    return place / "target" / "debug" / "tutorial"
 
 
 @pytest.mark.needs("cargo")
-@pytest.mark.parametrize("text", [RUST, LIVE], ids=["requests", "events"])
-def test_example_in_rust_compiles(text, target, tmp_path):
-    """The compiler is given the newest ureq 3."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "Cargo.toml").write_text(CARGO)
-    unused = "#![allow(dead_code)]\n"
-    (tmp_path / "src" / "lib.rs").write_text(unused + code(text, "rust"))
-    words = ["cargo", "check", "--quiet"]
-    env = os.environ | {"CARGO_TARGET_DIR": str(target)}
-    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=5 * PATIENCE)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.limit(10 * PATIENCE)
+def test_program_with_the_crate_plays(compiled, url, tmp_path):
+    """The client counts a win, and another one after a restart."""
+    for won in (1, 2):
+        assert output("", [compiled, url, WON], tmp_path) == ["verdict verified", f"won {won}"]

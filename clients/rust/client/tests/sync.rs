@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 use solisync_client::{
-    Answer, Change, Chunk, Client, Code, Done, Game, Lost, MemoryStore, Request, Session, Store, Transport, block_on,
+    Answer, Background, Change, Chunk, Client, Code, Done, Event, Game, Lost, MemoryStore, Request, Session, Store,
+    Transport, block_on,
 };
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const DAY: i64 = 86_400_000;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 type Service = dyn FnMut(&str, Value) -> (u16, Value) + Send;
 
@@ -31,9 +33,7 @@ impl Transport for Scripted {
     fn after(&self, _pause: Duration, done: Done<()>) {
         done(());
     }
-    fn stream(&self, _request: Request, mut each: Box<dyn FnMut(Chunk) -> bool + Send>) {
-        each(Chunk::End);
-    }
+    fn stream(&self, _request: Request, _each: Box<dyn FnMut(Chunk) -> bool + Send>) {}
     fn now(&self) -> i64 {
         *self.now.lock().unwrap()
     }
@@ -240,4 +240,40 @@ fn odd_json_is_taken_as_it_is() {
     assert_eq!((totals.games_played, totals.fastest_win_seconds), (7, u64::MAX));
     assert_eq!(client.progress().achievements[0].id, "\0");
     assert!(client.latest::<Box<serde_json::value::RawValue>>().unwrap().get().contains(r"\ud800"));
+}
+
+#[test]
+fn background_begins_a_guest_and_sends_games_as_soon_as_it_can() {
+    let (client, transport, log) = client(MemoryStore::default(), nothing);
+    block_on(client.sign_out()).unwrap();
+    let service = transport.service.clone();
+    let mut works = std::mem::replace(&mut *service.lock().unwrap(), Box::new(|_, _| (502, json!("<html>"))));
+    finish(&client, 1);
+    let background = Background::with_guest(&client, &[]);
+    let wait_for = |wanted: fn(&Event) -> bool| {
+        let ends = Instant::now() + PATIENCE;
+        while !client.next_event().as_ref().is_some_and(wanted) {
+            assert!(Instant::now() < ends, "waited in vain");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    wait_for(|event| matches!(event, Event::Trouble(error) if error.code == Code::Network));
+    *service.lock().unwrap() = Box::new(move |path, body| match path {
+        "/api/auth/guest" => (
+            200,
+            json!({"access_token": tokens().access_token, "refresh_token": "r",
+            "player": {"id": "abc", "guest": true}}),
+        ),
+        _ => works(path, body),
+    });
+    wait_for(|event| matches!(event, Event::SignedIn));
+    wait_for(|event| matches!(event, Event::Progress));
+    finish(&client, 2);
+    let ends = Instant::now() + PATIENCE;
+    while client.unsent() > 0 {
+        assert!(Instant::now() < ends, "waited in vain");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(background);
+    assert_eq!(log.lock().unwrap().counted, 2);
 }
