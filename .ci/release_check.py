@@ -2,9 +2,9 @@
 
 The files are the source distribution, the wheel built from it, a bill of materials of an installation (CycloneDX), the
 npm package of the client, both crates, and the digests of these. The wheel is installed into a separate environment
-outside the checkout, where it plays a session with its own database, and so do the installed clients. The documented upgrade, from
-1.0.0 in one checkout, must install the same modules. This needs git, npm, cargo and their indexes. The tools have
-a separate environment too.
+outside the checkout, where it plays a session with its own database, and so do the installed clients. The documented
+upgrade, from 1.0.0 in one checkout, must install the same modules. This needs git, npm, cargo and their indexes. The
+tools have a separate environment too.
 """
 
 import hashlib
