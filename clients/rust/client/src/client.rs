@@ -252,7 +252,13 @@ impl Client {
         }
     }
 
+    /// Wait until all changes are stored. Only browsers store later than they return, and no request goes out before.
+    pub async fn flush(&self) -> Result<(), Error> {
+        Ok(called(|done| self.with_store(|store| store.flush(done))).await?)
+    }
+
     async fn once<T: DeserializeOwned>(&self, request: Request) -> Result<(T, Answer), Error> {
+        self.flush().await?;
         let answer = self.checked(called(|done| self.0.transport.send(request, done)).await)?;
         Ok((read(&answer)?, answer))
     }

@@ -93,6 +93,7 @@ pub(crate) struct Merged {
 
 #[derive(Deserialize)]
 struct Counted {
+    counted: bool,
     error: Option<String>,
 }
 
@@ -196,21 +197,21 @@ impl Client {
         self.ask_for_verdicts().await
     }
 
-    /// Send a request whose answer has the player's progress, and take that.
+    /// Send a request whose answer has the player's progress, and take that. `edit` returns how many games are new.
     pub(crate) async fn take<T: DeserializeOwned>(
         &self,
         name: &str,
         method: &'static str,
         path: &str,
         body: Option<Vec<u8>>,
-        edit: impl FnOnce(&mut Journal, T),
+        edit: impl FnOnce(&mut Journal, T) -> u64,
     ) -> Result<(), Error> {
         let (Merged { merged }, answer) = self.as_player(Some(name), method, path, body).await?;
         let more: T = crate::client::read(&answer)?;
         self.note_revision(&answer);
         self.change(|journal| {
-            edit(journal, more);
-            journal.of(name).accept(merged);
+            let new = edit(journal, more);
+            journal.of(name).accept(merged, new);
         })
     }
 
@@ -234,7 +235,7 @@ impl Client {
                 break;
             }
             if games.is_empty() {
-                return self.take::<IgnoredAny>(name, "GET", "/api/sync/pull", None, |_, _| ()).await;
+                return self.take::<IgnoredAny>(name, "GET", "/api/sync/pull", None, |_, _| 0).await;
             }
             for batch in games.chunks(BATCH) {
                 self.count_batch(name, batch).await?;
@@ -248,12 +249,14 @@ impl Client {
         let content = Some(body(&BTreeMap::from([("games", objects)])));
         let now = self.0.transport.now();
         let settle = |journal: &mut Journal, Count { games }: Count| {
-            for ((id, _), Counted { error }) in batch.iter().zip(games) {
+            let new = games.iter().filter(|game| game.counted).count() as u64;
+            for ((id, _), Counted { error, .. }) in batch.iter().zip(games) {
                 if let Some(entry) = journal.of(name).find(id) {
                     entry.settled.get_or_insert(now);
                     (entry.again, entry.error) = (false, error);
                 }
             }
+            new
         };
         self.take(name, "POST", "/api/games", content, settle).await.map_err(|error| match error.code {
             Code::NotFound => Error { code: Code::Unavailable, ..error }, // a node of version 1.1
@@ -318,7 +321,7 @@ impl Client {
         let known: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&body(&payload)).expect("a payload is an object");
         let fields: BTreeMap<_, _> = change.more.clone().into_iter().chain(known).collect();
-        self.take::<IgnoredAny>(&name, "POST", "/api/sync/push", Some(body(&fields)), |_, _| ()).await
+        self.take::<IgnoredAny>(&name, "POST", "/api/sync/push", Some(body(&fields)), |_, _| 0).await
     }
 
     /// The verdict on a win; None before its upload.

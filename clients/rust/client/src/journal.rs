@@ -163,8 +163,8 @@ impl Player {
         }
     }
 
-    /// Take a payload of the service. If it has lost games, send all again.
-    pub fn accept(&mut self, latest: Box<RawValue>) {
+    /// Take a payload of the service, with this many new games. If the service has lost some, send all again.
+    pub fn accept(&mut self, latest: Box<RawValue>, new: u64) {
         #[derive(Deserialize)]
         struct Stats {
             games_played: u64,
@@ -174,7 +174,7 @@ impl Player {
             stats: Stats,
         }
         if let Ok(Payload { stats: Stats { games_played } }) = serde_json::from_str(latest.get()) {
-            if games_played < self.played {
+            if games_played < self.played + new {
                 self.send_again(|_| true);
             }
             self.played = games_played;
@@ -312,7 +312,8 @@ impl Journal {
             let mut rest = player.games.len();
             player.games.retain(|entry| {
                 rest -= 1;
-                let settled = entry.settled.filter(|_| entry.waiting().is_none() && !entry.again);
+                let settled = entry.settled.or(entry.error.as_ref().map(|_| 0));
+                let settled = settled.filter(|_| entry.waiting().is_none() && !entry.again);
                 rest < KEPT_GAMES || settled.is_none_or(|settled| settled > now - KEPT_DAYS * DAY)
             });
         }

@@ -34,4 +34,4 @@ pub use transport::{Answer, Chunk, Done, Lost, Request, Transport, block_on};
 #[cfg(all(feature = "ureq", not(target_arch = "wasm32")))]
 pub use ureq_transport::UreqTransport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
-pub use web::{LocalStorage, WebTransport};
+pub use web::{IndexedDbStore, WebTransport};

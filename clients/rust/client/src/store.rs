@@ -1,3 +1,4 @@
+use crate::transport::Done;
 use std::io;
 
 /// Keeps the journal of a device, for one client at a time.
@@ -12,6 +13,11 @@ pub trait Store: Send {
 
     /// Keep a value that can't be read under another name, with its replays, and return that name.
     fn set_aside(&mut self) -> io::Result<String>;
+
+    /// Call `done` when all that was saved is stored, for a store that saves later.
+    fn flush(&mut self, done: Done<io::Result<()>>) {
+        done(Ok(()));
+    }
 
     /// Save a replay apart from the journal, and return true; false if this store doesn't do that.
     fn save_replay(&mut self, _game: &str, _body: &str) -> io::Result<bool> {
@@ -137,7 +143,7 @@ mod file {
         }
 
         fn set_aside(&mut self) -> io::Result<String> {
-            let name = |number| format!("{FILE}.damaged-{number}");
+            let name = |number| format!("{FILE}.damaged.{number}");
             let free =
                 (1..).map(name).find(|name| !self.directory.join(name).exists()).expect("one of all numbers is free");
             rename(self.directory.join(FILE), self.directory.join(&free))?;

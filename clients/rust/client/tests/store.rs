@@ -132,7 +132,7 @@ fn damaged_journal_is_kept_with_its_replays() {
         write(place.join("solisync-2.json"), damaged).unwrap();
         let client = Client::open(NOWHERE, &place).unwrap();
         let Some(Event::Trouble(error)) = client.next_event() else { panic!("no event") };
-        let kept = format!("solisync-2.json.damaged-{}", number + 1);
+        let kept = format!("solisync-2.json.damaged.{}", number + 1);
         assert!(error.code == Code::Storage && error.message.contains(&kept), "{error}");
         assert_eq!(read_to_string(place.join(&kept)).unwrap(), damaged);
         let replays = read_dir(place.join(format!("{kept}-replays"))).unwrap().count();

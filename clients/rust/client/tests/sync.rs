@@ -178,7 +178,11 @@ fn settled_games_are_sent_again_after_the_service_has_lost_some() {
     log.lock().unwrap().counted = 1;
     block_on(client.sync()).unwrap();
     block_on(client.sync()).unwrap();
-    assert_eq!(log.lock().unwrap().sent, [ids.clone(), ids]);
+    assert_eq!(log.lock().unwrap().sent, [ids.clone(), ids.clone()]);
+    log.lock().unwrap().counted -= 1;
+    let new = finish(&client, 3); // hides the loss in the total
+    block_on(client.sync()).unwrap();
+    assert_eq!(log.lock().unwrap().sent[2..], [vec![new.clone()], [ids, vec![new]].concat()]);
 }
 
 #[test]
