@@ -1,7 +1,7 @@
-"""The driver of the JavaScript client in Chromium: `python -m clients.conformance.chromium`.
+"""The driver of a client in Chromium: `python -m clients.conformance.chromium [FOLDER]`.
 
-A page on the origin of the proxy runs the commands. The browser's requests for the client's modules are answered from
-their files; all others reach the proxy. A browser serves one device after another. The store of each has a link to the
+A page on the origin of the proxy runs the commands of the JavaScript client, or those of `page.html` in a folder. The
+browser's requests for its modules are answered from their files; all others reach the proxy. A browser serves one device after another. The store of each has a link to the
 browser's profile, for the driver that replaces a killed one.
 """
 
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import BrowserContext, BrowserType, Page, Route, async_playwright
 
-MODULES = Path(__file__).resolve().parents[1] / "javascript"
+MODULES = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[1] / "javascript")
 FOLDER = "/.conformance/"
 PAGE = """<!doctype html>
 <script type="module">
@@ -50,9 +50,12 @@ async def serve(route: Route) -> None:
     """Answer a request for the page or a module of the client."""
     name = urlsplit(route.request.url).path.partition(FOLDER)[2]
     if name:
-        await route.fulfill(path=MODULES / name, content_type="text/javascript")
+        kind = "application/wasm" if name.endswith(".wasm") else "text/javascript"
+        await route.fulfill(path=MODULES / name, content_type=kind)
     else:
-        await route.fulfill(body=PAGE, content_type="text/html; charset=utf-8")
+        own = MODULES / "page.html"
+        page = own.read_text("utf-8") if own.exists() else PAGE
+        await route.fulfill(body=page, content_type="text/html; charset=utf-8")
 
 
 class Driver:
