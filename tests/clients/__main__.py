@@ -15,3 +15,5 @@ if os.environ.get("GENERATORS") == "all":
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             print(f"make test-clients: {program} is not installed, so the generators that need it are left out")
+if shutil.which("wasm-bindgen") is None:
+    print("make test-clients: wasm-bindgen is not installed, so the crate is not tried in a browser")

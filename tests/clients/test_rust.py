@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 
 import pytest
 from twisted.internet.threads import deferToThread
@@ -182,3 +183,43 @@ async def test_client_trusts_chains_that_lead_to_a_known_authority(launch, examp
     assert "UnknownIssuer" in await deferToThread(play, whole)
     assert "UnknownIssuer" in await deferToThread(play, gap, place / "root.pem")
     assert await deferToThread(play, whole, place / "root.pem") == "won 3"
+
+
+PAGE = """<!doctype html>
+<script type="module">
+import init, { answer } from "./page.js";
+await init();
+globalThis.answer = answer;
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A folder with the driver for browsers."""
+    lock = (RUST / "Cargo.lock").read_text("utf-8")
+    wanted = re.search(r'name = "wasm-bindgen"\nversion = "(.+)"', lock)[1]
+    tool = shutil.which("wasm-bindgen")
+    found = tool and subprocess.run([tool, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    if "wasm32-unknown-unknown" not in installed_targets() or found != wanted:
+        pytest.skip(f"rustup target add wasm32-unknown-unknown; cargo install wasm-bindgen-cli@{wanted}")
+    options = ["--target", "wasm32-unknown-unknown", "--no-default-features", "--features", "web"]
+    cargo("build", "--quiet", "--package", "solisync-client", "--example", "page", *options)
+    folder = tmp_path_factory.mktemp("page")
+    module = BUILT / "wasm32-unknown-unknown" / "debug" / "examples" / "page.wasm"
+    subprocess.run([tool, "--target", "web", "--no-typescript", "--out-dir", folder, module], check=True)
+    (folder / "page.html").write_text(PAGE)
+    return folder
+
+
+@needs_cargo
+@patient
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize(
+    "options", [["--only", "the device is killed"], ["--random", "10"]], ids=["kills", "by chance"]
+)
+def test_client_passes_scenarios_in_chromium(page, options, figure):
+    """All scenarios take five minutes there: `python -m clients.conformance.chromium FOLDER` is the driver."""
+    passed, lines = conform(options, [sys.executable, "-m", "clients.conformance.chromium", page])
+    assert passed, "\n".join(lines)
+    figure(f"rust in chromium: {lines[-1]}")
