@@ -1,8 +1,8 @@
 """The driver of a client in Chromium: `python -m clients.conformance.chromium [FOLDER]`.
 
 A page on the origin of the proxy runs the commands of the JavaScript client, or those of `page.html` in a folder. The
-browser's requests for its modules are answered from their files; all others reach the proxy. A browser serves one device after another. The store of each has a link to the
-browser's profile, for the driver that replaces a killed one.
+browser's requests for its modules are answered from their files; all others reach the proxy. A browser serves one
+device after another. The store of each has a link to the browser's profile, for the driver that replaces a killed one.
 """
 
 import asyncio
