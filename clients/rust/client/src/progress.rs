@@ -20,6 +20,12 @@ struct Shown {
     seconds: u64,
 }
 
+impl Shown {
+    fn mode(&self) -> Option<&str> {
+        self.mode.as_ref().map(|mode| mode.get())
+    }
+}
+
 /// The payload of a player who has never played.
 pub(crate) fn unplayed() -> Payload {
     let progress = Progress {
@@ -40,7 +46,7 @@ pub(crate) fn shown(player: Option<&Player>) -> Payload {
     for entry in player.iter().flat_map(|player| &player.games).filter(is_missing) {
         if let Ok(game) = serde_json::from_str::<Shown>(entry.game.get()) {
             count(&mut payload.stats, &game);
-            if let Some(day) = entry.day.as_deref().filter(|_| game.won) {
+            if let Some(day) = entry.day.as_deref().filter(|_| game.won && game.mode() != Some("\"Zen\"")) {
                 win_daily(&mut payload.progress, day);
             }
         }
@@ -66,7 +72,7 @@ fn count(stats: &mut Stats, game: &Shown) {
     if game.seconds > 0 {
         stats.fastest_win_seconds = stats.fastest_win_seconds.min(game.seconds);
     }
-    let (score, seconds) = match game.mode.as_ref().map(|mode| mode.get()) {
+    let (score, seconds) = match game.mode() {
         Some("\"Classic\"") => (&mut stats.classic_best_score, &mut stats.classic_fastest_win_seconds),
         Some("\"Zen\"") => (&mut stats.zen_best_score, &mut stats.zen_fastest_win_seconds),
         Some("\"Challenge\"") => (&mut stats.challenge_best_score, &mut stats.challenge_fastest_win_seconds),

@@ -80,27 +80,35 @@ pub trait Transport: Send + Sync {
 struct Slot<T> {
     value: Option<T>,
     waker: Option<Waker>,
+    is_over: bool,
+}
+
+/// Wakes the future when it is dropped, called or not.
+struct Caller<T>(Arc<Mutex<Slot<T>>>);
+
+impl<T> Drop for Caller<T> {
+    fn drop(&mut self) {
+        let waker = {
+            let mut slot = self.0.lock().unwrap();
+            slot.is_over = true;
+            slot.waker.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
 }
 
 /// Return a future of the value that a function calls back with.
 pub(crate) async fn called<T: Send + 'static>(start: impl FnOnce(Done<T>)) -> T {
-    let slot = Arc::new(Mutex::new(Slot { value: None, waker: None }));
-    let theirs = slot.clone();
-    start(Box::new(move |value| {
-        let mut slot = theirs.lock().unwrap();
-        slot.value = Some(value);
-        if let Some(waker) = slot.waker.take() {
-            waker.wake();
-        }
-    }));
+    let slot = Arc::new(Mutex::new(Slot { value: None, waker: None, is_over: false }));
+    let caller = Caller(slot.clone());
+    start(Box::new(move |value| caller.0.lock().unwrap().value = Some(value)));
     std::future::poll_fn(move |context| {
         let mut slot = slot.lock().unwrap();
+        slot.waker = Some(context.waker().clone());
         match slot.value.take() {
             Some(value) => Poll::Ready(value),
-            None => {
-                slot.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+            None if slot.is_over => panic!("a transport or store has not called back"),
+            None => Poll::Pending,
         }
     })
     .await
@@ -148,5 +156,22 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             Poll::Ready(output) => return output,
             Poll::Pending => std::thread::park(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_is_returned_from_any_thread() {
+        assert_eq!(block_on(called(|done| done(7))), 7);
+        assert_eq!(block_on(called(|done| _ = std::thread::spawn(|| done(7)))), 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "has not called back")]
+    fn callback_that_is_never_called_hangs_nothing() {
+        block_on(called(|done: Done<()>| drop(done)));
     }
 }
