@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import json
 import os
 import re
 import shutil
@@ -12,9 +13,11 @@ import sys
 import pytest
 from twisted.internet.threads import deferToThread
 
+from clients.conformance.truth import Games
 from solisync import __version__
 from tests import rust_types
 from tests.clients.test_conformance import conform
+from tests.clients.test_full_disk import small_disk  # noqa: F401
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import SOLISYNC, start
@@ -143,6 +146,49 @@ def test_client_passes_scenarios(examples, options, figure):
     figure(f"rust: {lines[-1]}")
 
 
+class Device:
+    """A driver that runs, with a store and no service."""
+
+    def __init__(self, program, store):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen([program], text=True, **pipes)
+        self.do("open", url="http://127.0.0.1:9", store=str(store), clock=0)
+
+    def do(self, command, **fields):
+        """Return the answer to a command: what is ok, or the code of the error."""
+        print(json.dumps({"id": 1, "do": command, **fields}), file=self.process.stdin, flush=True)
+        answer = json.loads(self.process.stdout.readline())
+        return answer["ok"] if "ok" in answer else answer["error"]["code"]
+
+    def kill(self):
+        """Kill the driver."""
+        self.process.kill()
+        self.process.communicate()
+
+
+@needs_cargo
+@patient
+def test_full_disk_loses_no_game(small_disk, examples):  # noqa: F811
+    """The game is kept in memory, and stored with the next one as soon as there is room."""
+    games = Games()
+    device = Device(examples / "driver", small_disk)
+    assert device.do("finish", game=games.won()) == {}
+    with contextlib.suppress(OSError), (small_disk / "ballast").open("wb", buffering=0) as ballast:
+        while ballast.write(bytes(4096)):
+            pass
+    assert device.do("finish", game=games.won()) == "storage"
+    (small_disk / "ballast").unlink()
+    assert device.do("finish", game=games.lost()) == {}
+    device.kill()
+    device = Device(examples / "driver", small_disk)
+    for game in (games.lost(), games.won()):
+        assert device.do("finish", game=game) == {}
+    journal = json.loads((small_disk / "solisync-2.json").read_text("utf-8"))
+    device.kill()
+    ids = [entry["game"]["game_id"] for entry in journal["players"][""]["games"]]
+    assert [int(each[-1]) for each in ids] == [1, 2, 3, 4, 5]
+
+
 @pytest.fixture(scope="module")
 def chain():
     """The certificates of an authority, of one below it, and of a host."""
@@ -223,3 +269,14 @@ def test_client_passes_scenarios_in_chromium(page, options, figure):
     passed, lines = conform(options, [sys.executable, "-m", "clients.conformance.chromium", page])
     assert passed, "\n".join(lines)
     figure(f"rust in chromium: {lines[-1]}")
+
+
+@needs_cargo
+@patient
+@pytest.mark.needs("node")
+def test_both_clients_take_turns_on_one_store(examples, figure):
+    """At each start of a device, the other client continues."""
+    programs = [examples / "driver", "+", "node", ROOT / "clients" / "javascript" / "driver.js"]
+    passed, lines = conform([], [sys.executable, "-m", "tests.clients.turns", *programs])
+    assert passed, "\n".join(lines)
+    figure(f"rust and node: {lines[-1]}")
