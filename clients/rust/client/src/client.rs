@@ -71,6 +71,7 @@ impl Kept {
 /// What the stream has to know.
 #[derive(Default)]
 pub(crate) struct Following {
+    pub is_open: bool,
     pub revision: Option<String>,
     /// Uploaded games without a verdict.
     pub awaited: BTreeSet<String>,

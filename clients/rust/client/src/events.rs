@@ -115,6 +115,12 @@ impl Client {
 
     /// Read one stream, and return the reason of its end, or "".
     async fn listen(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
+        let ended = self.read_stream(request, follow).await;
+        self.0.following.lock().unwrap().is_open = false;
+        ended
+    }
+
+    async fn read_stream(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
         let (chunks, mut parser) = (Chunks::default(), SseParser::default());
         let theirs = chunks.clone();
         self.0.transport.stream(request, Box::new(move |chunk| theirs.put(chunk)));
@@ -124,6 +130,7 @@ impl Client {
                 Chunk::Begun(answer) => {
                     self.checked(Ok(answer))?;
                     has_begun = true;
+                    self.0.following.lock().unwrap().is_open = true;
                 }
                 Chunk::End if has_begun => return Ok(String::new()),
                 Chunk::End => return Err(Error::network(0, 0, "The stream has not begun.")),
@@ -169,9 +176,15 @@ impl Client {
     pub(crate) async fn ask_for_verdicts(&self) -> Result<(), Error> {
         let awaited = self.0.following.lock().unwrap().awaited.clone(); // not in the loop: a guard would live as long
         for game in awaited {
-            let Some(verdict) = self.verdict(&game).await? else { continue };
-            if let Some(replay) = self.replay_of(&game).filter(|_| verdict.status != "pending") {
-                self.judged(&replay, &verdict.status);
+            match (self.verdict(&game).await, self.replay_of(&game)) {
+                (Ok(Some(verdict)), Some(replay)) if verdict.status != "pending" => {
+                    self.judged(&replay, &verdict.status)
+                }
+                (Err(error), _) if error.is(Code::ReplayNotFound) => {
+                    self.0.following.lock().unwrap().awaited.remove(&game); // a backup was restored
+                }
+                (Err(error), _) => return Err(error),
+                _ => {}
             }
         }
         Ok(())

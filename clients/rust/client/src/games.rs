@@ -194,7 +194,8 @@ impl Client {
         self.change(|journal| journal.of(&name).begin_day(&date_of(now.div_euclid(86_400_000)), now))?;
         self.count(&name).await?;
         self.upload(&name).await?;
-        self.ask_for_verdicts().await
+        let follows = self.0.following.lock().unwrap().is_open;
+        if follows { self.ask_for_verdicts().await } else { Ok(()) }
     }
 
     /// Send a request whose answer has the player's progress, and take that. `edit` returns how many games are new.
