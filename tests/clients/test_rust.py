@@ -71,7 +71,7 @@ def test_messages_and_codes_are_those_of_the_openapi_document():
 @needs_cargo
 @patient
 def test_code_has_no_warnings():
-    """That includes what the oldest supported Rust doesn't have."""
+    """Clippy reports what the oldest supported Rust doesn't have, too."""
     cargo("fmt", "--all", "--check")
     cargo("clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings")
     packages = ["--package", "solisync-client", "--package", "solisync-klondike"]
@@ -81,7 +81,7 @@ def test_code_has_no_warnings():
 @needs_cargo
 @patient
 def test_crates_pass_their_own_tests(tmp_path):
-    """They include the examples of both READMEs, and games of the original engine."""
+    """The tests include the examples of both READMEs, and games of the original engine."""
     traces = tmp_path / "traces.jsonl"
     traces.write_bytes(gzip.decompress(TRACES.read_bytes()))
     cargo("test", "--quiet", "--workspace", "--", "--include-ignored", SOLISYNC_TRACES=str(traces))
@@ -108,7 +108,7 @@ def test_crates_compile_for_other_systems(target):
 @needs_cargo
 @patient
 def test_dependencies_are_few_and_free(figure):
-    """With TLS, on Linux."""
+    """A game on Linux, with TLS, compiles at most 40 crates."""
     options = ["--package", "solisync-client", "--edges", "normal", "--prefix", "none", "--format", "{p} | {l}"]
     lines = {line.removesuffix(" (*)") for line in cargo("tree", *options).splitlines()}
     crates = {line.split(" ")[0]: line.split(" | ")[1] for line in lines}
@@ -139,7 +139,7 @@ def examples():
 @patient
 @pytest.mark.parametrize("options", [[], ["--random", os.environ.get("SCENARIOS") or "50"]], ids=["all", "by chance"])
 def test_client_passes_scenarios(examples, options, figure):
-    """It leaves out those in which two processes share a store."""
+    """The client leaves out the scenarios in which two processes share a store."""
     passed, lines = conform(options, [examples / "driver"])
     assert passed, "\n".join(lines)
     assert all("share a store" in line for line in lines if line.startswith("left out"))
@@ -155,7 +155,7 @@ class Device:
         self.do("open", url="http://127.0.0.1:9", store=str(store), clock=0)
 
     def do(self, command, **fields):
-        """Return the answer to a command: what is ok, or the code of the error."""
+        """Return the answer to a command: its `ok`, or the code of the error."""
         print(json.dumps({"id": 1, "do": command, **fields}), file=self.process.stdin, flush=True)
         answer = json.loads(self.process.stdout.readline())
         return answer["ok"] if "ok" in answer else answer["error"]["code"]
@@ -207,7 +207,7 @@ def is_open(port):
 @patient
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from within Twisted, which reads certificates
 async def test_client_trusts_chains_that_lead_to_a_known_authority(launch, examples, chain, shared_dsn, place):
-    """It refuses an unknown authority, and a chain with a gap, and keeps the games."""
+    """The client refuses an unknown authority, and a chain with a gap, and keeps the games."""
     root, intermediate, leaf = chain
     (place / "root.pem").write_bytes(root.pem)
 
