@@ -11,7 +11,7 @@ from msgspec import Meta, Raw, Struct, structs
 
 from ..errors import BadRequest, NotFound
 from ..klondike import DRAW_MODES
-from .challenge import daily_challenge, read_day, read_deal
+from .challenge import daily_challenge, day_before, read_day, read_deal
 from .queries import choice, position_of, position_text, whole_number
 from .shapes import Id, Time
 
@@ -109,10 +109,9 @@ def deal_board(seed: str, draw_mode: str) -> str:
 def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
     """The days' boards that rank a verified replay; the database decides about the other boards (`place_replay`)."""
     received_on = received_at.astimezone(UTC).date()
-    day_before = date.fromordinal(max(1, received_on.toordinal() - 1))  # imported times may be in the year 1 or 9999
     return [
         f"daily/{day}"
-        for day in dict.fromkeys((received_on, day_before))
+        for day in dict.fromkeys((received_on, day_before(received_on)))  # imported times may be in the year 1 or 9999
         if mode != "Zen"
         and daily_challenge(day).seed == seed
         and received_at - datetime.combine(day, time(), UTC) < timedelta(hours=DAILY_HOURS)

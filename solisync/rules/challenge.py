@@ -72,6 +72,11 @@ def read_day(text: str) -> date | None:
     return None
 
 
+def day_before(day: date) -> date:
+    """The day before a day; the first day of all has none before it."""
+    return date.fromordinal(max(1, day.toordinal() - 1))
+
+
 def seconds_left(now: datetime) -> int:
     """Whole seconds until the next challenge, at UTC midnight; at least 1."""
     midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)

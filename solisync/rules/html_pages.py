@@ -14,7 +14,7 @@ from .challenge import DailyChallenge, daily_challenge
 from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .replays import VerdictAnswer, shown_moment
 from .shapes import Time
-from .texts import in_words, points, time_taken, verdict_text
+from .texts import in_words, long_date, points, time_taken, verdict_text
 
 PageName = Literal[
     "home",
@@ -27,6 +27,7 @@ PageName = Literal[
     "account",
     "reset",
     "missing",
+    "early",
     "failed",
     "away",
     "offline",
@@ -84,12 +85,22 @@ class DayData(Struct, frozen=True, omit_defaults=True):
 
 
 class DayBoard(NamedTuple):
-    """The state of a day: whether it has begun or is over, and how many players its board ranks."""
+    """The state of a day on the database's `today`: how many players its board ranks, and the best score."""
 
-    begun: bool
-    over: bool
+    day: date
+    today: date
     players: int
     best: int | None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the day has begun."""
+        return self.day <= self.today
+
+    @property
+    def over(self) -> bool:
+        """Whether the day has ended."""
+        return self.day < self.today
 
 
 class PlayerData(Struct, frozen=True):
@@ -118,8 +129,10 @@ class PlayerPage(NamedTuple):
         return PlayerData(self.username, self.avatar_url, self.page.next)
 
 
+DAILY = "One deal a day, the same cards for all players. Free in the browser, without an account."
+
 STATIC: dict[PageName, PageMeta] = {
-    "play": PageMeta("Play", "Klondike solitaire in the browser: any deal, or the deal of the day."),
+    "play": PageMeta("Play", f"Can you win it? {DAILY} Any other deal works too."),
     "replays": PageMeta("Replays", "The newest wins, to watch move by move."),
     "leaderboard": PageMeta("Leaderboard", "The best games, each proved by its replay."),
     "account": PageMeta("Account", "Sign in, create an account, or manage yours."),
@@ -131,16 +144,18 @@ STATIC: dict[PageName, PageMeta] = {
 }
 """The heads of pages that are the same for every request."""
 
-HOME = PageMeta("", "Klondike solitaire: the deal of the day, replays of won games, and the best players.")
+HOME = PageMeta("", f"Can you win today’s solitaire? {DAILY}")
+
+
+EARLY = PageMeta("Not yet", "The deal of this day is still to come.")
 
 
 def replay_head(shown: ReplayData) -> PageMeta:
     """The head of a replay's page: the player, the result, and whether the moves prove it."""
     replay, verdict = shown.replay, shown.verdict
     game = f"{points(replay.final_score)} in {time_taken(replay.time_seconds)}, {in_words(replay.draw_mode).lower()}"
-    deal = "" if replay.deal is None else f", deal {replay.deal}"
-    details = f"Mode {in_words(replay.mode)}{deal}, {replay.recorded_at[:10]}."
-    return PageMeta(f"{replay.username} {claim(verdict)} {game}", f"{details} {verdict_text(verdict)}")
+    watch = "Watch it move by move, or play the same deal. " if verdict.status == Status.VERIFIED else ""
+    return PageMeta(f"{replay.username} {claim(verdict)} {game}", watch + verdict_text(verdict))
 
 
 def claim(verdict: VerdictAnswer) -> str:
@@ -163,7 +178,7 @@ def week_around(day: date, today: date) -> Iterator[date]:
 
 def day_head(day: DayData) -> PageMeta:
     """The head of a day's page."""
-    return PageMeta(f"Deal of {day.date}", f"{day.goal.description}. The deal is {day.deal}.")
+    return PageMeta(f"Deal of {long_date(day.date)}", f"Can you win it? {day.goal.description}. {DAILY}")
 
 
 def player_head(player: PlayerPage) -> PageMeta:

@@ -111,6 +111,16 @@ def winners_text(players: int, best: int | None) -> str:
     return f"{many} on the leaderboard won it. The best score is {best:,}."
 
 
+def winners_today(players: int) -> str:
+    """The number of players who have won today's deal; nothing without one."""
+    many = (
+        f"More than {RANKS:,} players have"
+        if players >= RANKS
+        else f"{counted(players, 'player')} {'has' if players == 1 else 'have'}"
+    )
+    return f"{many} won it so far." if players else ""
+
+
 def suit_of(card: int) -> str:
     """The suit of a card: `hearts`."""
     return SUIT_NAMES[card // SUIT_CARDS]

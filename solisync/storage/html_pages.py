@@ -52,18 +52,21 @@ async def replay(replay_id: str) -> ReplayData | None:
 # Counts in the index, up to the last rank that boards show.
 @one(
     f"""
-    SELECT $1::date <= today AS begun, $1::date < today AS over, players, best
-    FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock CROSS JOIN (
+    SELECT day, today, players, best
+    FROM (
+        SELECT coalesce($1::date, today) AS day, today
+        FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock
+    ) AS days CROSS JOIN LATERAL (
         SELECT count(*) AS players, -min(deficit) AS best FROM (
-            SELECT deficit FROM board_evidence WHERE board = $2::text AND ranked
+            SELECT deficit FROM board_evidence WHERE board = 'daily/' || to_char(day, 'YYYY-MM-DD') AND ranked
             ORDER BY deficit, received_at, replay_id LIMIT {RANKS}
         ) AS counted
     ) AS won
     """,  # noqa: S608
     row=DayBoard,
 )
-async def day_board(day: date, board: str) -> DayBoard:
-    """The state of a day and its board."""
+async def day_board(day: date | None) -> DayBoard:
+    """The state of a day, or of today, and its board."""
 
 
 async def player(statements: Statements, username: str) -> PlayerPage | None:

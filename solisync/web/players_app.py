@@ -169,8 +169,8 @@ def make_site(parts: Parts) -> Site:
     if settings.pages:
         pages = Pages(
             database=parts.database,
-            now=parts.now,
             site_name=settings.site_name,
+            site_url=settings.site_url,
             site_links=settings.site_links,
             public_avatars=settings.public_avatars,
         )

@@ -31,7 +31,7 @@ FILL = """
     SELECT board, user_id, -score, received_at, id, true, NULL FROM (
         SELECT DISTINCT ON (user_id) * FROM replays JOIN verdicts ON replay_id = id
         ORDER BY user_id, score DESC, received_at, id
-    ) AS best CROSS JOIN unnest(ARRAY['classic', 'classic/DrawOne']) AS board
+    ) AS best CROSS JOIN unnest(ARRAY['classic', 'classic/DrawOne', 'daily/2026-11-22']) AS board
 """
 NTH = (
     "SELECT deficit, received_at, replay_id::text, user_id::text FROM board_evidence WHERE board = 'classic' AND ranked"
@@ -53,7 +53,7 @@ async def test_board_pages_are_read_by_index(migrated_database, figure):
         "first page": (boards.PAGE, ("classic", user, *boards.FIRST, 101)),
         "deep page": (boards.PAGE, ("classic", user, *deep, 101)),
         "around me, deep": (boards.AROUND, ("classic", user)),
-        "players on it": (html_pages.day_board.statement, ("2026-11-22", "classic")),
+        "players on it": (html_pages.day_board.statement, ("2026-11-22",)),
         "leaderboard": (leaderboard.top.statement, ()),
     }
     for name, (statement, parameters) in statements.items():

@@ -32,7 +32,7 @@ def table():
     )
     mocks = dict.fromkeys((field.name for field in fields(Parts)), Mock())
     parts = Parts(**mocks | {"settings": settings, "now": lambda: datetime.now(UTC)})
-    pages = Pages(database=parts.database, now=parts.now, site_name="", site_links=(), public_avatars=False)
+    pages = Pages(database=parts.database, site_name="", site_url=None, site_links=(), public_avatars=False)
     return player_routes(parts, pages)
 
 

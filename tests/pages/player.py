@@ -38,7 +38,8 @@ KEEP_JOURNALS = """journals => new Promise((resolve, reject) => {
 })"""
 # The browser's storage key for the game of the signed-in player, or for a game without a player.
 KEY = "['solisync.game', localStorage.solisync].filter(Boolean).join('.')"
-KEPT = f"JSON.parse(localStorage[{KEY}])"
+DAY_KEY = KEY.replace("game", "day")  # the key for the game of a day's deal
+KEPT = f"JSON.parse(localStorage[location.search.includes('daily') ? {DAY_KEY} : {KEY}])"
 # A stuck game: no card fits anywhere.
 STUCK = (
     {"seed": 3186, "draw_mode": "DrawThree"},
@@ -225,4 +226,4 @@ def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
         "undos": list(undos),
         "ms": ms,
     }
-    page.evaluate(f"game => localStorage.setItem({KEY}, JSON.stringify(game))", game)
+    page.evaluate(f"game => localStorage.setItem({DAY_KEY if day else KEY}, JSON.stringify(game))", game)

@@ -104,7 +104,7 @@ def test_two_days_with_the_same_deal_are_two_games(visitor):
     assert kept(opened(visitor, "/play?daily=2026-04-26"))["id"] == first
     game = {**kept(page), "day": {**kept(page)["day"], "date": "2026-04-25"}}
     page.goto("/replays")
-    page.evaluate("game => localStorage['solisync.game'] = JSON.stringify(game)", game)
+    page.evaluate("game => localStorage['solisync.day'] = JSON.stringify(game)", game)
     page = opened(visitor, "/play?daily=2026-04-26")
     assert kept(page)["id"] != first
     assert kept(page)["day"]["date"] == "2026-04-26"

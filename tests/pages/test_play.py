@@ -520,10 +520,11 @@ def test_board_and_controls_fit_into_the_window(visit, width, height, card):
 GOALS = {  # a goal, what it shows during a game of 200 seconds with 20 points, and what after its win with 430 points
     "time": ({"max_time_secs": 480}, "4:40 left", "goal met"),
     "missed": ({"max_time_secs": 180}, "missed, a win still counts", "missed, still counts as a win"),
-    "bonus": ({"target_score": 4000}, "480 points to go, with the bonus for time", "missed, still counts as a win"),
+    "bonus": ({"target_score": 4000}, "3,980 points to go; a quick win adds a bonus", "missed, still counts as a win"),
     "points": ({"target_score": 500, "date": "2027-01-02"}, "480 points to go", "missed, still counts as a win"),
     "enough": ({"target_score": 300, "date": "2027-01-02"}, "280 points to go", "goal met"),
-    "reached": ({"target_score": 3500}, "reached, now win", "goal met"),
+    "quick": ({"target_score": 3500}, "3,480 points to go; a quick win adds a bonus", "goal met"),
+    "reached": ({"target_score": 20, "date": "2027-01-02"}, "reached, now win", "goal met"),
 }
 
 

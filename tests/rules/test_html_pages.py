@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from solisync.klondike import DRAW_MODES, MODES
 from solisync.rules.challenge import daily_challenge
-from solisync.rules.html_pages import STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
+from solisync.rules.html_pages import DAILY, STATIC, ReplayData, SharedReplay, day_data, day_head, replay_head
 from solisync.rules.replays import NUMBER_MAX, VerdictAnswer
 
 PENDING = VerdictAnswer("pending", *[None] * 6)
@@ -91,15 +91,14 @@ def test_time_is_shown_as_a_clock(seconds, shown):
     assert title(time_seconds=seconds) == f"Ann won with 650 points in {shown}, draw three"
 
 
-def test_description_has_the_details_and_the_verdict():
+def test_description_invites_and_has_the_verdict():
     """A preview claims no more than the verdict."""
-    details = "Mode Classic, deal 18446744073709551615, 2026-05-19."
-    assert description() == f"{details} We are still checking this game. You can watch it as soon as that is done."
-    assert description(VERIFIED) == f"{details} Verified: these moves win this deal with exactly 650 points."
+    assert description() == "We are still checking this game. You can watch it as soon as that is done."
+    watch = "Watch it move by move, or play the same deal. "
+    assert description(VERIFIED) == f"{watch}Verified: these moves win this deal with exactly 650 points."
     undone = msgspec.structs.replace(VERIFIED, undos=2)
     assert "Verified: with 2 undos where marked, these moves win" in description(undone)
     assert "Verified: with 1 undo where marked" in description(msgspec.structs.replace(VERIFIED, undos=1))
-    assert description(deal=None, mode="TimeAttack").startswith("Mode Time attack, 2026-05-19. ")
 
 
 def test_refuted_replay_is_shown_as_a_claim():
@@ -137,8 +136,8 @@ def test_head_of_a_day_has_its_deal_as_text():
         "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
     }
     head = day_head(data)
-    assert head.title == "Deal of 2026-04-26"
-    assert head.description == "Win within 8 minutes. The deal is 1364344767969826."
+    assert head.title == "Deal of 26 April 2026"
+    assert head.description == f"Can you win it? Win within 8 minutes. {DAILY}"
 
 
 def test_static_pages_have_different_heads():

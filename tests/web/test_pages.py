@@ -19,6 +19,7 @@ from solisync.klondike.rules import card_text
 from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
+from solisync.rules.texts import long_date, verdict_text
 from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, as_list, stripped, takes_gzip
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
@@ -88,6 +89,44 @@ async def test_page_has_title_description_and_script(server, path, name):
     assert ("html", ("lang",)) in page.elements
 
 
+def test_preview_has_whole_addresses_of_the_site():
+    """Programs that show previews don't complete a path. Without the address of the site there is none to give."""
+    assert PLAIN.named["og:url"] == f"https://play.example.org/replays/{NOBODY}"
+    assert PLAIN.named["og:image"] == "https://play.example.org/web/share.png"
+
+
+async def test_home_page_and_daily_page_show_the_day_of_the_database(reactor, shared_dsn):
+    """A node whose clock is a day ahead shows the same day. A day to come has a page that names it."""
+    truncate(shared_dsn)
+    running = await start(reactor, shared_dsn, now=lambda: datetime.now(UTC) + timedelta(days=1))
+    try:
+        ((today, after),) = running.sql(
+            "SELECT today, today + 1 FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock"
+        )
+        for path in ("/", "/daily"):
+            data = msgspec.json.decode(check_page(await running.ask("GET", path)).data)
+            assert data["date"] in (str(today), str(after)), path  # midnight may come
+            assert data["deal"] == str(daily_challenge(date.fromisoformat(data["date"])).seed)
+        to_come = await running.ask("GET", f"/daily/{after + timedelta(days=1)}")
+        page = check_page(to_come, status=404)
+        assert to_come.headers["error-code"] == "day_not_found"
+        assert f"Opens on {long_date(after + timedelta(days=1))}" in "".join(page.texts)
+    finally:
+        await running.service.stopService()
+
+
+async def test_home_page_counts_the_winners_of_today(server):
+    """The page shows no replay of them."""
+    assert "won it so far" not in (await server.ask("GET", "/")).content.decode()
+    client = await server.player("Ann")
+    await client.opt_in("Ann")
+    verified(server.dsn, (await client.me()).id, 600)
+    server.sql(
+        "UPDATE board_evidence SET board = 'daily/' || (now() AT TIME ZONE 'UTC')::date WHERE board LIKE 'daily/%'"
+    )
+    assert "1 player has won it so far." in (await server.ask("GET", "/")).content.decode()
+
+
 async def test_page_of_a_replay_has_its_title_and_data(server):
     """The title and the description suit previews. The data has the verdict, and the seed as text."""
     client = await server.player("Ann")
@@ -96,7 +135,7 @@ async def test_page_of_a_replay_has_its_title_and_data(server):
     page = check_page(answer)
     assert page.title == page.named["og:title"] == "Ann won with 650 points in 4:11, draw three – Solitaire"
     assert page.named["description"] == page.named["og:description"]
-    assert "18446744073709551615" in page.named["description"]
+    assert page.named["description"] == verdict_text(VerdictAnswer("pending", *[None] * 6))
     data = msgspec.json.decode(page.data)
     (recent,) = (await server.ask("GET", "/api/replays/recent")).json
     shown = {name: recent[name] for name in recent if name not in ("seed", "verdict")}
@@ -168,7 +207,7 @@ async def test_page_of_a_day_says_whether_its_deal_can_be_won(server, monkeypatc
     page = (await server.ask("GET", "/daily")).content.decode()
     assert hidden.replace(" hidden", " ") in page
     assert "<p hidden>This day is over." in page
-    assert 'href="/play?daily"' in page
+    assert re.search(r'href="/play\?daily=\d{4}-\d\d-\d\d"', page)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +216,6 @@ async def test_page_of_a_day_says_whether_its_deal_can_be_won(server, monkeypatc
         (f"/replays/{NOBODY}", "replay_not_found"),
         ("/replays/xqz", "replay_not_found"),
         (f"/replays/{NOBODY.upper()}0", "replay_not_found"),
-        ("/daily/2999-01-01", "day_not_found"),
         ("/daily/2026-02-29", "day_not_found"),
         ("/daily/2026-2-3", "day_not_found"),
         ("/daily/today", "day_not_found"),
@@ -423,7 +461,7 @@ async def test_page_paths_serve_no_other_file(server, name):
 
 
 async def test_page_costs_at_most_one_round_trip(reactor, shared_dsn):
-    """Pages of replays, days and players need one; other pages and files none."""
+    """The home page and those of replays, days and players need one; other pages and files none."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn)
     try:
@@ -432,10 +470,18 @@ async def test_page_costs_at_most_one_round_trip(reactor, shared_dsn):
         calls = []
         original = database.run
         database.run = lambda work, *arguments, **more: calls.append(work) or original(work, *arguments, **more)
-        for path in (*STATIC.keys() - {"/daily"}, "/web/style.css", "/replays/x", "/daily/x"):
+        for path in (*STATIC.keys() - {"/", "/daily"}, "/web/style.css", "/replays/x", "/daily/x"):
             await running.ask("GET", path)
         assert calls == []
-        for path in (f"/replays/{replay_id}", f"/replays/{NOBODY}", "/daily", DAY, "/daily/2999-01-01", "/players/x"):
+        for path in (
+            "/",
+            f"/replays/{replay_id}",
+            f"/replays/{NOBODY}",
+            "/daily",
+            DAY,
+            "/daily/2999-01-01",
+            "/players/x",
+        ):
             calls.clear()
             await running.ask("GET", path)
             assert len(calls) == 1
@@ -581,7 +627,7 @@ def replay_page(shown, *, gzip):
     database = SimpleNamespace(run=lambda *_: _done(shown))
     pages = Pages(
         database=database,
-        now=lambda: datetime(2026, 4, 26, 12, tzinfo=UTC),
+        site_url="https://play.example.org",
         site_name="Cards <&> more",
         site_links=(("<Privacy>", 'https://example.org/"?a&b'),),
         public_avatars=False,

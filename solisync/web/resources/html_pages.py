@@ -1,20 +1,21 @@
 """Pages for players, with their scripts and styles (docs/pages.md)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import date
 from functools import lru_cache, partial
 from html import escape
 from string import Template
 from typing import ClassVar, get_args
+from urllib.parse import quote
 
 import msgspec
 
-from ...errors import Code, NotFound
+from ...errors import Code
 from ...klondike.daily import OFFSETS
 from ...postgres.database import Database
-from ...rules.boards import daily_board
-from ...rules.challenge import daily_challenge
+from ...rules.challenge import daily_challenge, day_before, read_day
 from ...rules.html_pages import (
+    EARLY,
     HOME,
     STATIC,
     DayBoard,
@@ -29,6 +30,7 @@ from ...rules.html_pages import (
     replay_head,
     week_around,
 )
+from ...rules.recovery import on_site
 from ...rules.shapes import is_id
 from ...rules.texts import (
     in_words,
@@ -41,6 +43,7 @@ from ...rules.texts import (
     verdict_text,
     weekday,
     winners_text,
+    winners_today,
 )
 from ...storage import html_pages as pages
 from ..documents import (
@@ -58,7 +61,12 @@ from ..wire.reply import Reply
 
 REMEMBERED = 100  # pages
 PAGE_BYTES = 65_536  # a larger page, which shouldn't exist, is neither compressed nor remembered
-SCRIPTS: dict[PageName, str] = {"missing": "page", "failed": "page", "offline": "page"}  # others have their own
+SCRIPTS: dict[PageName, str] = {
+    "missing": "page",
+    "failed": "page",
+    "offline": "page",
+    "early": "page",
+}  # others have their own
 KEPT: tuple[PageName, ...] = ("play", "offline")
 ERROR_PAGES: dict[int, PageName] = {404: "missing", 500: "failed", 503: "away"}
 NO_INDEX = '<meta name="robots" content="noindex">'
@@ -74,7 +82,7 @@ def _page_at(path: str, name: str, summary: str, *errors: Code) -> Callable[[Han
 
 
 class Pages:
-    """Serves the pages, which are read at the start; `now` decides the day of `/` and `/daily`."""
+    """Serves the pages, which are read at the start. The database's clock decides the day of `/` and `/daily`."""
 
     tag: ClassVar[str] = ""
 
@@ -82,14 +90,14 @@ class Pages:
         self,
         *,
         database: Database,
-        now: Callable[[], datetime],
         site_name: str,
+        site_url: str | None,
         site_links: Links,
         public_avatars: bool,
     ) -> None:
         self._database = database
-        self._now = now
         self._site_name = site_name
+        self._site_url = site_url
         self._avatars = "public" if public_avatars else ""
         # Fast path: compressing a page again that was compressed lately, 240 of 300 µs, see docs/performance.md
         self._remembered = lru_cache(REMEMBERED)(_page)
@@ -97,7 +105,7 @@ class Pages:
         self._layout = Template((PLAYERS_FILES / "layout.html").read_text("utf-8"))
         self._mains = {name: Template(with_parts(PLAYERS_FILES, f"{name}.html")) for name in get_args(PageName)}
         self._links = footer_links(site_links)
-        self.build = players_build(site_name, site_links, public_avatars)
+        self.build = players_build(site_name, site_url, site_links, public_avatars)
         self._static = {
             name: both_ways("page.html", self._html(name, head), PAGE_HEADERS) for name, head in STATIC.items()
         }
@@ -126,9 +134,17 @@ class Pages:
 
     @_page_at("/", "home_page", "What this is, the deal of the day and the newest wins")
     async def home(self, *, if_none_match: str | None, gzip: bool) -> Reply:
-        """The home page, with the goal and the deal of the day."""
-        shown = day_data(daily_challenge(self._now().date()))
-        html = self._html("home", HOME, _encode(shown), texts=_day_texts(shown), parts={"drawing": self._drawn(shown)})
+        """The home page, with the goal and the deal of the day, and how many players have won it."""
+        known = await self._database.run(pages.day_board, None)
+        shown = day_data(daily_challenge(known.day), (day_before(known.day), known.day))
+        html = self._html(
+            "home",
+            HOME,
+            _encode(shown),
+            path="/",
+            texts=_day_texts(shown) | {"winners": winners_today(known.players)},
+            parts={"drawing": self._drawn(shown)},
+        )
         return unless_known(self._document(html, gzip), if_none_match)
 
     @_page_at("/replays/{replay_id}", "replay_page", "A replay, to watch", "replay_not_found")
@@ -142,6 +158,7 @@ class Pages:
             "replay",
             replay_head(found),
             _encode(found),
+            path=f"/replays/{replay_id}",
             robots=robots,
             texts=_replay_texts(found),
             # no link to a suspended player, who has no page
@@ -151,25 +168,32 @@ class Pages:
 
     @_page_at("/daily", "daily_page", "The deal of the day")
     async def today(self, *, if_none_match: str | None, gzip: bool) -> Reply:
-        """The page of today's deal."""
-        return await self.day(day=str(self._now().date()), if_none_match=if_none_match, gzip=gzip)
+        """The page of today's deal, by the database's clock."""
+        return self._day(await self._database.run(pages.day_board, None), if_none_match, gzip)
 
     @_page_at("/daily/{day}", "day_page", "The deal of a day", "day_not_found")
     async def day(self, *, day: str, if_none_match: str | None, gzip: bool) -> Reply:
         """The page of a day's deal; future days have no page."""
-        try:
-            board, begins = daily_board(day)
-        except NotFound as error:
-            return self._missing(error.code, gzip)
-        known = await self._database.run(pages.day_board, begins, board)
-        if not known.begun:
+        begins = read_day(day)
+        if begins is None:
             return self._missing("day_not_found", gzip)
-        shown = day_data(daily_challenge(begins), week_around(begins, self._now().date()))
+        known = await self._database.run(pages.day_board, begins)
+        if not known.begun:
+            return self._early(begins, gzip)
+        return self._day(known, if_none_match, gzip)
+
+    def _early(self, day: date, gzip: bool) -> Reply:
+        reply = self._document(self._html("early", EARLY, texts={"opens": long_date(day)}), gzip)
+        return _not_found(reply, "day_not_found")
+
+    def _day(self, known: DayBoard, if_none_match: str | None, gzip: bool) -> Reply:
+        shown = day_data(daily_challenge(known.day), week_around(known.day, known.today))
         html = self._html(
             "daily",
             day_head(shown),
             _encode(shown),
-            texts=_day_texts(shown) | _days_around(begins, known),
+            path=f"/daily/{known.day}",
+            texts=_day_texts(shown) | _days_around(known),
             parts={"drawing": self._drawn(shown)},
         )
         return unless_known(self._document(html, gzip), if_none_match)
@@ -184,6 +208,7 @@ class Pages:
             "player",
             player_head(found),
             _encode(found.data),
+            path=f"/players/{quote(found.username, safe='')}",
             robots=NO_INDEX,
             texts={"player": found.username, "older": "" if found.page.next else "hidden"},
             parts={"replays": replay_table(found.page.replays)},
@@ -199,6 +224,10 @@ class Pages:
         headers = {**PAGE_HEADERS, "Cache-Control": "no-store", "Vary": "Accept"}
         return Reply(status=status, body=html, content_type=HTML, headers=headers)
 
+    def _preview_url(self, path: str) -> str:
+        url = escape(on_site(self._site_url, path))
+        return f'<meta property="og:url" content="{url}">' if self._site_url and path else ""
+
     def _document(self, html: bytes, gzip: bool) -> Reply:
         return self._remembered(html, gzip) if len(html) <= PAGE_BYTES else _page(html, gzip=False)
 
@@ -206,8 +235,7 @@ class Pages:
         return self._drawing(int(day.deal))
 
     def _missing(self, code: Code, gzip: bool) -> Reply:
-        reply = self._static["missing"][gzip]
-        return msgspec.structs.replace(reply, status=404, headers={**reply.headers, "Error-Code": code})
+        return _not_found(self._static["missing"][gzip], code)
 
     def _html(
         self,
@@ -215,16 +243,19 @@ class Pages:
         head: PageMeta,
         data: bytes = b"{}",
         *,
+        path: str = "",
         robots: str = "",
         texts: Mapping[str, str] | None = None,
         parts: Mapping[str, str] | None = None,
     ) -> bytes:
-        """The HTML of a page; `texts` are escaped in it, `parts` are HTML already."""
+        """The HTML of a page, with its path for previews; `texts` are escaped in it, `parts` are HTML already."""
         escaped = {name: escape(text) for name, text in (texts or {}).items()}
         return self._layout.substitute(
             title=escape(" – ".join(filter(None, [head.title, self._site_name]))),
             description=escape(head.description),
             robots=robots,
+            url=self._preview_url(path),
+            picture=escape(on_site(self._site_url, "/web/share.png")),
             page=page,
             script=SCRIPTS.get(page, page),
             site=escape(self._site_name),
@@ -246,7 +277,8 @@ def _day_texts(day: DayData) -> dict[str, str]:
     }
 
 
-def _days_around(day: date, known: DayBoard) -> dict[str, str]:
+def _days_around(known: DayBoard) -> dict[str, str]:
+    day = known.day
     return {
         "winners": winners_text(known.players, known.best),
         "earlier": f"/daily/{date.fromordinal(max(1, day.toordinal() - 1))}",
@@ -255,7 +287,7 @@ def _days_around(day: date, known: DayBoard) -> dict[str, str]:
         "no_later": "" if known.over else "hidden",
         "over": "" if known.over else "hidden",
         "winnable": "" if day in OFFSETS else "hidden",
-        "play": f"/play?daily={day}" if known.over else "/play?daily",
+        "play": f"/play?daily={day}",
     }
 
 
@@ -276,6 +308,10 @@ def _replay_texts(shown: ReplayData) -> dict[str, str]:
         "play": f"/play?deal={replay.deal}&draw={'three' if replay.draw_mode == 'DrawThree' else 'one'}",
         "no_play": "hidden" if replay.deal is None else "",
     }
+
+
+def _not_found(page: Reply, code: Code) -> Reply:
+    return msgspec.structs.replace(page, status=404, headers={**page.headers, "Error-Code": code})
 
 
 def _page(html: bytes, gzip: bool) -> Reply:

@@ -1,7 +1,7 @@
 // @ts-check
 /** A game in play, with its time, steps and redo; and its copy in this browser's storage. */
 
-import { gameKey, local, username } from "./http.js";
+import { dayKey, gameKey, local, username } from "./http.js";
 import { COLUMNS, FOUNDATIONS, SEED_MAX, STOCK } from "./klondike.js";
 import { Klondike } from "./klondike_game.js";
 
@@ -184,23 +184,34 @@ function store(key, value) {
   }
 }
 
-/** The last stored game of the player, or else the signed-out game; null if there is no valid one. */
-export function keptGame() {
-  const player = username() ?? "";
-  const own = player && restored(stored(gameKey(player)));
-  if (!own) return restored(stored(gameKey("")));
-  own.player = player;
-  return own;
+/** The storage key of a player's game of a day, or of another deal. @param {string} player @param {boolean} daily */
+const slot = (player, daily) => (daily ? dayKey : gameKey)(player);
+
+/** The last stored game of the player, or else the signed-out game; null if there is no valid one. @param {boolean} daily whether it is the game of a day */
+export function keptGame(daily) {
+  const players = new Set([username() ?? "", ""]);
+  for (const player of players) {
+    for (const key of new Set([slot(player, daily), gameKey(player)])) {
+      // version 1.1 has one key for all games
+      const kept = restored(stored(key));
+      if (!kept || (kept.day !== null) !== daily) continue;
+      kept.player = player;
+      return kept;
+    }
+  }
+  return null;
 }
 
 /** @param {Game} game */
-export const keepGame = (game) => store(gameKey(game.player), game.kept());
+export const keepGame = (game) => store(slot(game.player, game.day !== null), game.kept());
 
-/** Give a signed-out game to the player who is signed in now, if any. @param {Game} game */
+/** Give a signed-out game to the player who is signed in now, if any, and store it under its key alone. @param {Game} game */
 export function claim(game) {
-  if (game.player) return;
-  game.player = username() ?? "";
-  if (game.player && stored(gameKey(""))?.id === game.id) local?.removeItem(gameKey(""));
+  game.player ||= username() ?? "";
+  if (!keepGame(game)) return;
+  const own = slot(game.player, game.day !== null);
+  for (const key of [gameKey(""), dayKey(""), gameKey(game.player)])
+    if (key !== own && stored(key)?.id === game.id) local?.removeItem(key);
 }
 
 /** @returns {Settings} */

@@ -55,6 +55,9 @@ export const username = () => unkept.username ?? local?.getItem(KEY) ?? null;
 /** The storage key of a player's game, or of the signed-out game. @param {string} player "" for the signed-out game */
 export const gameKey = (player) => `${KEY}.game${player && `.${player}`}`;
 
+/** The storage key of the game of a day's deal. @param {string} player "" for the signed-out game */
+export const dayKey = (player) => `${KEY}.day${player && `.${player}`}`;
+
 addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // changed by another tab
 
 /** Send one request. Throw a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */

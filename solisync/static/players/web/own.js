@@ -3,7 +3,7 @@
 
 import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, composed, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
-import { gameKey, local, Refusal, username } from "./http.js";
+import { dayKey, gameKey, local, Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
 import { change } from "./journal.js";
 import { follow, replace } from "./live.js";
@@ -137,7 +137,7 @@ function bindForms() {
       await ask("DELETE", "/api/account");
       await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
       await change((all) => void delete all.of[name]);
-      local?.removeItem(gameKey(name));
+      for (const key of [gameKey(name), dayKey(name)]) local?.removeItem(key);
       location.assign("/");
     },
     WRONG_PASSWORD,

@@ -92,16 +92,26 @@ export function played(recorded) {
   return h("time", { datetime: recorded, title }, fromNow(Math.round((days * 86_400) / size), unit));
 }
 
-/** Show in an element the remaining time of a day, in UTC. @param {HTMLElement} place @param {string} date */
+/** The time until a day ends, in UTC, as "11 hours 9 minutes"; "" after its end. @param {string} date */
+export function leftOf(date) {
+  const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
+  const hours = Math.floor(minutes / 60);
+  return [hours > 0 && counted(hours, "hour"), minutes % 60 > 0 && counted(minutes % 60, "minute")]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** Show in an element the remaining time of a day, and after its end a link to the new day. @param {HTMLElement} place @param {string} date */
 export function timeLeft(place, date) {
   const tell = () => {
-    const minutes = Math.ceil((Date.parse(date) + 86_400_000 - Date.now()) / 60_000);
-    const hours = Math.floor(minutes / 60);
-    const parts = [hours && counted(hours, "hour"), minutes % 60 && counted(minutes % 60, "minute")].filter(Boolean);
-    place.textContent = minutes > 0 ? `${parts.join(" ")} left` : "This day has ended (UTC).";
+    const left = leftOf(date);
+    if (left) return void (place.textContent = `${left} left`);
+    clearInterval(timer);
+    if (place.textContent) say("This day is over.");
+    place.replaceChildren("This day is over. ", h("a", { href: "/daily" }, "Go to today’s deal"));
   };
+  const timer = setInterval(tell, 30_000);
   tell();
-  setInterval(tell, 30_000);
 }
 
 /** A player's initial on a colour derived from the name. @param {string} name */

@@ -2,8 +2,8 @@
 /** /play: games one after the other, with clock, settings, and the saved game of this browser. */
 
 import { inWords } from "./board.js";
-import { claim, Game, keepGame, keepSettings, keptGame, newSeed, seedOf, settings } from "./game.js";
-import { local, send, username } from "./http.js";
+import { claim, Game, keepGame, keptGame, newSeed, settings } from "./game.js";
+import { local, username } from "./http.js";
 import { finish, STOCK } from "./klondike.js";
 import { byId, clock, counted, h, refuse, say, score, tell } from "./page.js";
 import { Table } from "./table.js";
@@ -21,7 +21,6 @@ const keep = new URLSearchParams(location.search).get("keep"); // a win, see win
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
-const form = /** @type {HTMLFormElement} */ (byId("settings"));
 /** The module for finished games. It loads after the first cards, like all that they don't need. */
 const results = () => import("./results.js");
 /** The module for hints. It loads with the first move, or with the first hint. */
@@ -91,18 +90,19 @@ function showTime() {
     byId("goal").textContent = [game.day.description, goals && stateOf(game.day, goals)].filter(Boolean).join(": ");
 }
 
-/** How far the game is from the goal of its day. @param {import("./game.js").Day} goal @param {typeof import("./goal.js")} goals */
-function stateOf(goal, { counting, hasBonus, meets }) {
+/** How far the game is from the goal of its day. The bonus for time comes with the win. @param {import("./game.js").Day} goal @param {typeof import("./goal.js")} goals */
+function stateOf(goal, { hasBonus, meets }) {
   const { target_score: target, max_time_secs: most } = goal;
   const { score, seconds, won } = game;
   if (target === null && most === null) return "";
-  const met = meets(goal, score, seconds);
-  if (won) return met ? "goal met" : "missed, still counts as a win";
+  if (won) return meets(goal, score, seconds) ? "goal met" : "missed, still counts as a win";
   if (most !== null)
-    return met ? `${clock(most - Math.floor(game.milliseconds / 1000))} left` : "missed, a win still counts";
-  return met
-    ? "reached, now win"
-    : `${counted(Number(target) - counting(goal, score, seconds), "point")} to go${hasBonus(goal) ? ", with the bonus for time" : ""}`;
+    return seconds <= most
+      ? `${clock(most - Math.floor(game.milliseconds / 1000))} left`
+      : "missed, a win still counts";
+  const left = Number(target) - score;
+  if (left <= 0) return "reached, now win";
+  return `${counted(left, "point")} to go${hasBonus(goal) ? "; a quick win adds a bonus" : ""}`;
 }
 
 /** Show and save the game after a step, and announce the step. @param {import("./board.js").Step} step @param {number} before the score before the step @param {string} pile */
@@ -191,17 +191,20 @@ function describe() {
   byId("deal-facts").textContent = `Number ${seed}.`;
 }
 
+/** The address of a game: that of its day, or of its deal. @param {Game} game */
+const pathOf = ({ seed, draw, day }) =>
+  `/play?${day ? `daily=${day.date}` : `deal=${seed}&draw=${draw === 3 ? "three" : "one"}`}`;
+
 /** Begin or resume a game. @param {Game} next */
 function begin(next) {
   game = next;
   claim(game);
   byId("won").hidden = true;
   byId("board").inert = !seat?.taken;
-  keepGame(game);
   show(0);
   describe();
   byId("deal-facts").append(" This page’s address links to it.");
-  history.replaceState(null, "", `/play?deal=${game.seed}&draw=${game.draw === 3 ? "three" : "one"}`);
+  history.replaceState(null, "", pathOf(game));
   setTimeout(async () => {
     // after the cards are shown
     const { opened } = await results();
@@ -237,55 +240,61 @@ async function newDeal() {
   deal({ seed, draw, day: null });
 }
 
+/** Begin a new deal. A day's game stays, because it has its own place in the storage, but the other stored game ends. */
+async function leave() {
+  const other = game.day && keptGame(false);
+  if (other) begin(other);
+  if ((game.day && keepGame(game)) || (await left())) newDeal();
+}
+
 async function again() {
   const same = game;
   if (await left()) deal(same);
 }
 
-/** The deal and goal of a day, or of today. Those of other days are in the data of their pages. @param {string | null} day */
-async function challenge(day) {
-  if (!day) return (await send("/api/daily-challenge")).json();
-  const page = await (await send(`/daily/${encodeURIComponent(day)}`)).text();
-  const { date, deal, goal } = JSON.parse(/ id="data">(.*?)<\/script>/s.exec(page)?.[1] ?? "");
-  return { seed: deal, date, ...goal };
+/** The stored game to show until the address is understood. @param {URLSearchParams} query */
+function keptFor(query) {
+  const [daily, other] = [keptGame(true), keptGame(false)];
+  if (query.has("daily") || (daily && daily.seed === (query.get("deal") ?? query.get("seed")))) return daily;
+  return other ?? daily;
 }
 
-/** The deal that the address names, or null if it names none or an invalid one. @param {URLSearchParams} query @returns {Promise<Wanted | null>} */
-async function linked(query) {
-  const words = new Map(
-    /** @type {[string | null, 1 | 3][]} */ ([
-      ["one", 1],
-      ["three", 3],
-    ]),
-  );
-  const draw = query.has("draw3") ? 3 : (words.get(query.get("draw")) ?? chosen.draw);
-  if (query.has("daily")) {
-    const { seed, ...day } = await challenge(query.get("daily"));
-    return { seed: String(seed), draw, day };
-  }
-  const text = query.get("deal") ?? query.get("seed");
-  if (text === null) return null;
-  const seed = seedOf(text);
-  if (!seed) notice(`There is no deal “${text.slice(0, 40)}”: deals are numbers from 0 to 18446744073709551615.`);
-  return seed ? { seed, draw, day: null } : null;
+/** The deal that the address names, or null if it names none or an invalid one. The stored game of the named day costs no request. @param {URLSearchParams} query @param {Game | null} kept @returns {Promise<Wanted | null>} */
+async function linked(query, kept) {
+  if (!["daily", "deal", "seed"].some((name) => query.has(name))) return null;
+  const { drawOf, linked } = await import("./links.js");
+  const draw = drawOf(query);
+  if (kept?.day && kept.day.date === query.get("daily") && (draw ?? kept.draw) === kept.draw) return kept;
+  const wanted = await linked(query, notice);
+  return wanted && { ...wanted, draw: draw ?? (wanted.seed === kept?.seed ? kept.draw : chosen.draw) };
 }
 
 /** Resume the saved game, or begin the deal of the address. */
 async function open(query = new URLSearchParams(location.search)) {
-  const kept = keptGame();
+  let kept = keptFor(query);
+  /** @type {Wanted | null} */
   let wanted = null;
   try {
-    wanted = await linked(query);
+    wanted = await linked(query, kept);
   } catch (error) {
     refuse(byId("notice"), error, () => (notice(""), open(query))); // the query is passed because the address has changed by then
     byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
+    kept ??= keptGame(false);
   }
-  const otherDay = kept?.day && wanted?.day && kept.day.date !== wanted.day.date; // perhaps with the same deal
+  if (wanted) kept = keptGame(wanted.day !== null);
+  const other = wanted?.day && keptGame(false);
+  if (other && other.seed === wanted?.seed && !other.won) {
+    // a day's deal that began as another one
+    other.day = wanted.day;
+    if (!query.has("draw") && !query.has("draw3")) wanted.draw = other.draw;
+    kept ??= other;
+  }
   const same =
     kept &&
-    !otherDay &&
     (!wanted ||
-      (wanted.seed === kept.seed && (wanted.draw === kept.draw || !(query.has("draw") || query.has("draw3")))));
+      (wanted.seed === kept.seed &&
+        wanted.day?.date === kept.day?.date && // two days may have one deal
+        wanted.draw === kept.draw));
   if (kept?.won && !same)
     results().then(
       ({ entered }) => entered(kept),
@@ -294,7 +303,7 @@ async function open(query = new URLSearchParams(location.search)) {
   else if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();
-  else if (await left()) deal(wanted);
+  else if (!kept || kept.won || (await left())) deal(wanted);
 }
 
 /** Disable the game because another tab plays. */
@@ -325,21 +334,6 @@ function applySettings() {
   table.mirror(chosen.left);
 }
 
-for (const [name, value] of Object.entries(chosen)) {
-  const field = form.elements.namedItem(name);
-  if (field instanceof HTMLInputElement) field.checked = Boolean(value);
-  else if (field instanceof RadioNodeList) field.value = String(value);
-}
-form.onchange = () => {
-  const given = new FormData(form);
-  for (const [name, value] of Object.entries(chosen))
-    if (typeof value === "boolean") Object.assign(chosen, { [name]: given.has(name) });
-  chosen.draw = given.get("draw") === "3" ? 3 : 1;
-  keepSettings(chosen);
-  applySettings();
-};
-form.onsubmit = (event) => event.preventDefault();
-
 /** Show the whole board as text. */
 function readBoard() {
   const place = byId("read-out");
@@ -356,41 +350,20 @@ const actions = /** @type {Record<string, () => void>} */ ({
   finish: finishing,
   again,
   read: readBoard,
-  new: async () => (await left()) && newDeal(),
+  new: leave,
   "help-open": () => byId("help").showModal(),
 });
 for (const [id, action] of Object.entries(actions)) {
   actions[id] = () => (seat?.taken || id === "help-open" || id === "read") && action();
   document.getElementById(id)?.addEventListener("click", actions[id]); // redo has keys alone
 }
-const KEYS = /** @type {Record<string, string>} */ ({
-  u: "undo",
-  "ctrl+z": "undo",
-  "ctrl+y": "redo",
-  "ctrl+shift+z": "redo",
-  h: "hint",
-  n: "new",
-  "?": "help-open",
-});
-addEventListener("keydown", (event) => {
-  const { key, ctrlKey, metaKey, shiftKey, target } = event;
-  const field = target instanceof Element && target.matches("input:not([type=checkbox], [type=radio])");
-  if (field || event.altKey || document.querySelector("dialog[open]")) return;
-  const ctrl = ctrlKey || metaKey; // Macs have Cmd instead
-  if (!ctrl && !chosen.keys) return; // speech input presses letters by accident (WCAG 2.1.4)
-  const action = actions[KEYS[`${ctrl ? "ctrl+" : ""}${ctrl && shiftKey ? "shift+" : ""}${key.toLowerCase()}`]];
-  if (!action) return;
-  event.preventDefault();
-  action();
-});
-
 setInterval(tick, TICK_MS);
 for (const name of ["pagehide", "visibilitychange"])
   addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
 if (!local) notice("This browser can’t save your game.");
 // Show cards first, of the saved game or of a new one, even if another tab plays.
-const kept = keptGame();
+const kept = keptFor(new URLSearchParams(location.search));
 if (kept) {
   game = kept;
   describe();
@@ -414,6 +387,10 @@ else {
 byId("board").removeAttribute("aria-busy");
 results().then(
   ({ start }) => start({ again, deal: actions.new }),
+  () => {},
+);
+import("./controls.js").then(
+  ({ start }) => start(chosen, applySettings, actions),
   () => {},
 );
 import("./workers.js").then(

@@ -1,15 +1,16 @@
 // @ts-check
 /** What this browser keeps of players by their names, when a name and its account have changed. It loads only then. */
 
-import { gameKey, local } from "./http.js";
+import { dayKey, gameKey, local } from "./http.js";
 import { change } from "./journal.js";
 
-/** Move the journal and the saved game to another name, unless there is something under it. @param {string} from @param {string} to */
+/** Move the journal and the saved games to another name, unless there is something under it. @param {string} from @param {string} to */
 function move(from, to) {
-  const game = local?.getItem(gameKey(from));
-  if (game && !local?.getItem(gameKey(to))) {
-    local?.setItem(gameKey(to), game);
-    local?.removeItem(gameKey(from));
+  for (const key of [gameKey, dayKey]) {
+    const game = local?.getItem(key(from));
+    if (!game || local?.getItem(key(to))) continue;
+    local?.setItem(key(to), game);
+    local?.removeItem(key(from));
   }
   return change(({ of }) => {
     if (!of[from] || of[to]) return;

@@ -1,0 +1,22 @@
+// @ts-check
+/** The deal that an address of /play names, by its day or by its seed. */
+
+import { challenge, dayOf } from "./days.js";
+import { seedOf } from "./game.js";
+
+/** How many cards the address wants to draw. @param {URLSearchParams} query @returns {1 | 3 | undefined} */
+export function drawOf(query) {
+  if (query.has("draw3")) return 3;
+  const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
+  return words[query.get("draw") ?? ""];
+}
+
+/** The deal, or null if there is no such deal. @param {URLSearchParams} query @param {(text: string) => void} refuse */
+export async function linked(query, refuse) {
+  if (query.has("daily")) return challenge(query.get("daily"));
+  const text = query.get("deal") ?? query.get("seed") ?? "";
+  const seed = seedOf(text);
+  if (seed) return { seed, day: await dayOf(seed) };
+  refuse(`There is no deal “${text.slice(0, 40)}”: deals are numbers from 0 to 18446744073709551615.`);
+  return null;
+}
