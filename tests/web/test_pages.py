@@ -178,19 +178,20 @@ async def test_page_of_a_day_has_its_deal_and_goal(server):
     """The deal is text, and the goal has the fields of the API. Past days have pages too."""
     page = check_page(await server.ask("GET", DAY))
     data = msgspec.json.decode(page.data)
-    week = {f"2026-04-{day}": str(daily_challenge(date(2026, 4, day)).seed) for day in range(23, 30)}
+    today = (await server.ask("GET", "/api/daily-challenge")).json
     assert data == {
-        "week": week,
+        "today": today["date"],
         "date": "2026-04-26",
         "deal": "1364344767969826",
         "goal": {"description": "Win within 8 minutes", "target_score": None, "max_time_secs": 480},
     }
-    today = (await server.ask("GET", "/api/daily-challenge")).json
     data = msgspec.json.decode(check_page(await server.ask("GET", f"/daily/{today['date']}")).data)
     assert data["deal"] == str(today["seed"])
     assert data["goal"] == {name: today[name] for name in ("description", "target_score", "max_time_secs")}
-    assert [*data["week"]][-1] == today["date"]
-    assert len(data["week"]) == 7
+    home = msgspec.json.decode(check_page(await server.ask("GET", "/")).data)
+    assert [*home["deals"]][-1] == today["date"]
+    assert home["deals"][today["date"]] == home["deal"]
+    assert len(home["deals"]) == 2
     assert (await server.ask("GET", "/daily/0001-01-01")).status == 200
 
 

@@ -13,7 +13,7 @@ import msgspec
 from ...errors import Code
 from ...klondike.daily import OFFSETS
 from ...postgres.database import Database
-from ...rules.challenge import daily_challenge, day_before, read_day
+from ...rules.challenge import daily_challenge, read_day
 from ...rules.html_pages import (
     EARLY,
     HOME,
@@ -26,9 +26,9 @@ from ...rules.html_pages import (
     claim,
     day_data,
     day_head,
+    home_data,
     player_head,
     replay_head,
-    week_around,
 )
 from ...rules.recovery import on_site
 from ...rules.shapes import is_id
@@ -136,7 +136,7 @@ class Pages:
     async def home(self, *, if_none_match: str | None, gzip: bool) -> Reply:
         """The home page, with the goal and the deal of the day, and how many players have won it."""
         known = await self._database.run(pages.day_board, None)
-        shown = day_data(daily_challenge(known.day), (day_before(known.day), known.day))
+        shown = home_data(known.day)
         html = self._html(
             "home",
             HOME,
@@ -187,7 +187,7 @@ class Pages:
         return _not_found(reply, "day_not_found")
 
     def _day(self, known: DayBoard, if_none_match: str | None, gzip: bool) -> Reply:
-        shown = day_data(daily_challenge(known.day), week_around(known.day, known.today))
+        shown = day_data(daily_challenge(known.day), known.today)
         html = self._html(
             "daily",
             day_head(shown),

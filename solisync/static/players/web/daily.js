@@ -3,11 +3,12 @@
 
 import { readOwn } from "./api.js";
 import { DAY_HOURS, inTime, meets } from "./goal.js";
-import { gameKey, local, username } from "./http.js";
+import { username } from "./http.js";
 import { byId, clock, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
+import { hasPlayed, hiddenDeals } from "./solutions.js";
 
-/** @type {{date: string, deal: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}, week: Record<string, string>}} */
-const { date, goal, week } = JSON.parse(byId("data").textContent);
+/** @type {{date: string, deal: string, today: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
+const { date, deal, goal, today } = JSON.parse(byId("data").textContent);
 const winners = byId("winners");
 const board = `/api/boards/daily/${date}`;
 const path = `${board}?limit=100`;
@@ -17,6 +18,9 @@ let entries = [];
 /** @type {string | null} */
 let next = null;
 let onlyMet = false;
+
+/** This deal, while its wins are hidden from the player. */
+const hidden = hiddenDeals({ [date]: deal }).catch(() => new Map());
 
 const hasGoal = goal.target_score !== null || goal.max_time_secs !== null;
 
@@ -37,7 +41,7 @@ async function parts() {
   const shown = onlyMet ? have : entries;
   return [
     filter,
-    entryTable(shown, "Best score first", { tag: (entry) => met(entry) && "Goal met, by reported time" }),
+    entryTable(shown, "Best score first", { linked: !(await hidden).size, tag: (entry) => met(entry) && "Goal met" }),
   ].filter((part) => part instanceof Node);
 }
 
@@ -81,69 +85,36 @@ function load(further) {
   });
 }
 
-/** @param {number} time @param {Intl.DateTimeFormatOptions} options */
-const told = (time, options) => new Date(time).toLocaleDateString("en-GB", { ...options, timeZone: "UTC" });
-
-/** Show a week of days, and a calendar for other days. Return the days' chips. */
-function showWeek() {
-  const chips = new Map(
-    Object.keys(week).map((day) => {
-      const time = Date.parse(day);
-      const parts = [
-        h("span", { "aria-hidden": "true" }, told(time, { weekday: "short" })),
-        h("b", {}, told(time, { day: "numeric" })),
-        h("span", { class: "unseen" }, told(time, { month: "long" })),
-        h("small", { "aria-hidden": "true" }),
-      ];
-      return [day, h("a", { href: `/daily/${day}`, class: "chip", "aria-current": day === date && "page" }, ...parts)];
-    }),
-  );
-  const calendar = h("input", {
-    type: "date",
-    max: new Date().toISOString().slice(0, 10),
-    value: date,
-    "aria-label": "Another day",
-    change: () => {
-      if (calendar.value && calendar.value !== date && calendar.validity.valid)
-        location.assign(`/daily/${calendar.value}`);
-    },
-  });
-  byId("week").replaceChildren(...chips.values(), calendar);
-  return chips;
+/** Show the calendar, and the player's own result of this day. */
+async function showOwn() {
+  const { showMonth } = await import("./calendar.js");
+  showMonth(byId("calendar"), date, today, { won: new Set(), later: new Set() });
+  if (!hasPlayed()) return;
+  const { bestWins, ownDays } = await import("./own_days.js");
+  const own = await ownDays();
+  showMonth(byId("calendar"), date, today, own);
+  const best = await bestWins({ [date]: deal });
+  const streak = own.streak > 0 && `Your streak: ${counted(own.streak, "day")}.`;
+  byId("own").textContent = [ownResult(own, best.get(date)), streak].filter(Boolean).join(" ");
 }
 
-/** Mark the days that the player has won, and show the own result of this day and the streak. @param {Map<string, HTMLElement>} chips */
-async function showOwn(chips) {
-  const { ownDays } = await import("./own_days.js");
-  const { wins, streak } = await ownDays(week);
-  for (const [day, win] of wins) {
-    const chip = chips.get(day);
-    chip?.classList.add("won");
-    if (win) chip?.lastElementChild?.append(score(win.score));
-    chip?.append(h("span", { class: "unseen" }, win ? `, won with ${counted(win.score, "point")}` : ", won"));
-  }
-  byId("own").textContent = [ownResult(wins.get(date)), streak > 0 && `Your daily streak: ${counted(streak, "day")}.`]
-    .filter(Boolean)
-    .join(" ");
-}
-
-/** @param {{score: number, seconds: number} | null | undefined} win */
-function ownResult(win) {
-  if (win)
-    return `You won it with ${counted(win.score, "point")} in ${clock(win.seconds)}.${hasGoal ? goalResult(win) : ""}`;
-  if (win === null) return "You won it.";
-  if (byId("later").hidden) return "";
+/** @param {import("./own_days.js").Days} own @param {{score: number, seconds: number} | undefined} best */
+function ownResult({ won, later }, best) {
+  if (best)
+    return `You won it with ${counted(best.score, "point")} in ${clock(best.seconds)}.${hasGoal ? goalResult(best) : ""}`;
+  if (won.has(date)) return "You won it.";
+  if (later.has(date)) return "You won it later.";
+  if (date === today) return "";
   if (inTime(date, Date.now())) return `A win still counts for this day until ${DAY_HOURS - 24}:00 UTC.`;
-  return "You missed this day: a win no longer counts for its board or your daily streak.";
+  return "Too late for the board, but a win still marks your calendar.";
 }
 
 /** @param {{score: number, seconds: number}} win */
 const goalResult = ({ score, seconds }) =>
   meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.";
 
-if (byId("later").hidden) timeLeft(byId("left"), date);
-const chips = showWeek();
-if (username() || local?.getItem(gameKey(""))) showOwn(chips).catch(() => {}); // an error only leaves out the marks
+if (date === today) timeLeft(byId("left"), date);
+showOwn().catch(() => {}); // an error only leaves out the marks
 byId("more").onclick = () => load(true);
 load(false);
 if (username()) {

@@ -3,7 +3,6 @@
 
 import { inTime } from "./goal.js";
 import { send } from "./http.js";
-import { SEED_MAX } from "./klondike.js";
 
 /** @typedef {{seed: string, day: import("./progress.js").Day}} Challenge the deal and the goal of a day */
 
@@ -35,7 +34,8 @@ export async function counting() {
 }
 
 /** The number of a date, from which the seed of its day is made. @param {string} date */
-const numberOf = (date) => [...date].reduce((sum, letter) => (sum * 31n + BigInt(letter.charCodeAt(0))) & SEED_MAX, 0n);
+const numberOf = (date) =>
+  [...date].reduce((sum, letter) => BigInt.asUintN(64, sum * 31n + BigInt(letter.charCodeAt(0))), 0n);
 
 /** The day whose deal has this seed, if a win still counts for it; null for other deals, and without a connection. @param {string} seed @returns {Promise<Challenge["day"] | null>} */
 export async function dayOf(seed) {

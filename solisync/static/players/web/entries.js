@@ -50,10 +50,10 @@ export const rank = (place) => h("span", { class: `rank ${place && place < 4 ? "
 
 /**
  * @param {any[]} entries @param {string} caption
- * @param {{shown?: string, tag?: (entry: any) => string | false}} [more] `shown`: the id of the replay on the page;
- *   `tag`: another label of an entry
+ * @param {{shown?: string, tag?: (entry: any) => string | false, linked?: boolean}} [more] `shown`: the id of the replay on the page;
+ *   `tag`: another label of an entry; `linked`: whether names lead to the replays
  */
-export function entryTable(entries, caption, { shown, tag } = {}) {
+export function entryTable(entries, caption, { shown, tag, linked = true } = {}) {
   const row = (/** @type {any} */ entry) => {
     const text = tag?.(entry);
     return h(
@@ -67,11 +67,13 @@ export function entryTable(entries, caption, { shown, tag } = {}) {
           { class: "who" },
           rank(entry.rank),
           " ",
-          h(
-            "a",
-            { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" },
-            entry.display_name,
-          ),
+          linked || entry.own
+            ? h(
+                "a",
+                { href: `/replays/${entry.replay_id}`, "aria-current": entry.replay_id === shown && "page" },
+                entry.display_name,
+              )
+            : h("b", {}, entry.display_name),
         ),
         entry.own && h("b", { class: "tag" }, "You"),
         text && h("b", { class: "tag" }, text),

@@ -3,8 +3,11 @@
 
 import { read } from "./api.js";
 import { gameKey, local, username } from "./http.js";
-import { byId, counted, fill, h, timeLeft } from "./page.js";
+import { byId, fill, h, timeLeft } from "./page.js";
 import { replayTable } from "./replay_table.js";
+import { hasPlayed, hiddenDeals } from "./solutions.js";
+
+const WINS = 5;
 
 const day = JSON.parse(byId("data").textContent);
 const hello = byId("hello").textContent;
@@ -24,12 +27,21 @@ async function offer(game) {
   const { journals } = await import("./journal.js");
   const moves = (game?.moves?.length ?? 0) / 3 - (game?.undos?.length ?? 0);
   const begun = moves > 0 && !(await journals()).known.includes(game.id);
-  byId("play").textContent = begun ? `Continue, ${counted(moves, "move")} in` : "Play";
+  if (begun) byId("play").textContent = "Resume game";
+}
+
+/** Say whether the player has won today's deal, and the streak. */
+async function days() {
+  const { ownDays } = await import("./own_days.js");
+  const { won, streak } = await ownDays();
+  const parts = [won.has(day.date) && "✓ Won today", streak > 0 && `${streak}-day streak`];
+  byId("own").textContent = parts.filter(Boolean).join(" · ");
 }
 
 /** Show statistics, and keep them current. */
 async function statistics() {
-  const { knows, standing } = await import("./standing.js");
+  const { standing } = await import("./standing.js");
+  const { knows } = await import("./pulled.js");
   const facts = () => standing(day.date);
   await fill(byId("standing"), facts);
   byId("statistics").hidden = !byId("standing").childNodes.length;
@@ -50,8 +62,11 @@ function show() {
   byId("about").hidden = Boolean(name);
   byId("join").hidden = Boolean(name);
   byId("statistics").hidden = true;
+  byId("play").textContent = "Play";
   if (game) offer(game);
-  if (game || name) statistics();
+  if (!hasPlayed()) return;
+  statistics();
+  days().catch(() => {}); // an error only leaves out the streak
 }
 
 let shown = username();
@@ -63,6 +78,10 @@ addEventListener("session", () => {
 show();
 timeLeft(byId("left"), day.date);
 fill(byId("wins"), async () => {
-  const wins = await read("/api/replays/recent?limit=5&verdict=verified");
-  return [wins.length ? replayTable(wins, day.deal) : h("p", { class: "quiet" }, "No wins have been verified yet.")];
+  const [wins, hidden] = await Promise.all([
+    read("/api/replays/recent?limit=50&verdict=verified"),
+    hiddenDeals(day.deals),
+  ]);
+  const shown = wins.filter((/** @type {any} */ { deal }) => !hidden.has(deal)).slice(0, WINS);
+  return [shown.length ? replayTable(shown, day.deal) : h("p", { class: "quiet" }, "No other wins yet.")];
 });

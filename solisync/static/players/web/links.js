@@ -7,8 +7,8 @@ import { seedOf } from "./game.js";
 /** How many cards the address wants to draw. @param {URLSearchParams} query @returns {1 | 3 | undefined} */
 export function drawOf(query) {
   if (query.has("draw3")) return 3;
-  const words = /** @type {Record<string, 1 | 3>} */ ({ one: 1, three: 3 });
-  return words[query.get("draw") ?? ""];
+  const word = query.get("draw");
+  return word === "three" ? 3 : word === "one" ? 1 : undefined;
 }
 
 /** The deal, or null if there is no such deal. @param {URLSearchParams} query @param {(text: string) => void} refuse */

@@ -11,8 +11,9 @@ import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
 import { loadGames } from "./own_games.js";
 import { ago, byId, fill, h, table, tell } from "./page.js";
+import { knows } from "./pulled.js";
 import { signOut } from "./sign_out.js";
-import { knows, standing } from "./standing.js";
+import { standing } from "./standing.js";
 
 /** A short name of a device. @param {string | null} agent its User-Agent */
 function device(agent) {

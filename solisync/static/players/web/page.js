@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts that all pages share: elements, texts, errors with a way to try again, and the header. */
 
-import { Refusal, username } from "./http.js";
+import { local, Refusal, username } from "./http.js";
 
 /** Loaded only for signed-in players. */
 const api = () => import("./api.js");
@@ -63,6 +63,7 @@ let relative;
 /** @param {number} value @param {Intl.RelativeTimeFormatUnit} unit */
 const fromNow = (value, unit) =>
   (relative ??= new Intl.RelativeTimeFormat("en", { numeric: "auto" })).format(value, unit);
+const STREAK_MS = 60 * 3_600_000; // a day, and the hours in which a win counts for the next one
 const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["year", 31557600],
   ["month", 2629800],
@@ -255,9 +256,21 @@ function header() {
   );
 }
 
+/** The storage key of the last known streak, as "<days> <newest day> <player>". */
+export const STREAK = "solisync.streak";
+
+/** Show the streak in the header while the next day can still be won. */
+export function showStreak() {
+  const [days, newest, name] = (local?.getItem(STREAK) ?? "").split(" ");
+  const runs = Number(days) > 0 && name === (username() ?? "") && Date.now() < Date.parse(newest) + STREAK_MS;
+  byId("streak").replaceChildren(...(runs ? [score(days), h("span", {}, "-day streak")] : []));
+}
+
 for (const link of document.querySelectorAll("nav a")) {
   if (link.getAttribute("href") === location.pathname) link.setAttribute("aria-current", "page");
 }
 
-addEventListener("session", header);
-header();
+for (const show of [header, showStreak]) {
+  addEventListener("session", show);
+  show();
+}

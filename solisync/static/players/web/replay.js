@@ -147,4 +147,27 @@ if (verdict.status === "pending") {
   kept?.removeItem(CHECKED);
   tell(byId("verdict").textContent);
 }
-await Promise.all([verdict.status === "verified" && open(), others()]);
+
+/** The day whose deal this is, while its solution is hidden from the player; the owner sees it. */
+async function hiddenDay() {
+  if (replay.deal === null || replay.username === username()) return null;
+  const { dayOf } = await import("./days.js");
+  const day = await dayOf(replay.deal);
+  if (!day) return null;
+  const { hiddenDeals } = await import("./solutions.js");
+  return (await hiddenDeals({ [day.date]: replay.deal })).get(replay.deal) ?? null;
+}
+
+/** Show the game, unless it would give away a deal that the player can still win. */
+async function openUnlessHidden() {
+  const day = await hiddenDay().catch(() => null);
+  if (!day) return open();
+  const { opensAt } = await import("./solutions.js");
+  byId("why").replaceChildren(
+    `This is a win of the day’s deal. You can watch it when you have won the deal, or from ${opensAt(day)} on. `,
+    h("a", { class: "button main", href: `/play?daily=${day}` }, "Play the deal"),
+  );
+  byId("player").classList.add("closed");
+}
+
+await Promise.all([verdict.status === "verified" && openUnlessHidden(), others()]);

@@ -5,6 +5,7 @@ import { read } from "./api.js";
 import { Refusal } from "./http.js";
 import { byId, counted, fill, h, say, sentence } from "./page.js";
 import { replayTable } from "./replay_table.js";
+import { hiddenDeals, opensAt } from "./solutions.js";
 
 const form = /** @type {HTMLFormElement} */ (byId("filters"));
 const list = byId("list");
@@ -15,14 +16,30 @@ let next = null;
 /** @type {string} */
 let today;
 
+/** The deals of days whose wins the player doesn't see yet. @type {Map<string, string>} */
+let hidden = new Map();
+
 /** The replays that match the filters. */
 function chosen() {
   const { mode, draw } = Object.fromEntries(new FormData(form));
-  return replays.filter((replay) => (!mode || replay.mode === mode) && (!draw || replay.draw_mode === draw));
+  return replays.filter(
+    (replay) => (!mode || replay.mode === mode) && (!draw || replay.draw_mode === draw) && !hidden.has(replay.deal),
+  );
+}
+
+/** Say how many wins of a day are left out. */
+function showHidden() {
+  const many = replays.filter(({ deal }) => hidden.has(deal)).length;
+  const day = [...hidden.values()].sort().at(-1);
+  byId("hidden").textContent =
+    many && day
+      ? `${counted(many, "newer win")} of the day’s deal: shown when you have won it, or on ${opensAt(day)}.`
+      : "";
 }
 
 function table() {
   byId("more-place").hidden = !next;
+  showHidden();
   const shown = chosen();
   if (shown.length) return replayTable(shown, today);
   return h(
@@ -41,13 +58,14 @@ async function load(before) {
   await fill(before ? byId("more-refused") : list, async () => {
     for (;;) {
       const wanted = form.check.value;
-      const [page, { seed }] = await Promise.all([
+      const [page, { seed }, found] = await Promise.all([
         read(`/api/replays/recent?limit=50&before=${before}${wanted ? "" : "&verdict=verified"}`),
         read("/api/daily-challenge"),
+        hiddenDeals(),
       ]);
       if (wanted !== form.check.value) continue; // the choice changed during the request
-      const found = page.replays ?? page; // a node of 1.0.0 returns the newest alone
-      replays = before ? [...replays, ...found] : found;
+      hidden = found;
+      replays = before ? [...replays, ...page.replays] : page.replays;
       next = page.next ?? null;
       today = String(seed);
       if (!before) return [table()];

@@ -1,57 +1,14 @@
 // @ts-check
 /** The player's statistics and progress: of the account, or of the games that were played signed out in this browser. */
 
-import { ask } from "./api.js";
-import { inTime } from "./goal.js";
 import { username } from "./http.js";
-import { GUEST, journalOf, journals, take } from "./journal.js";
-import { exclusively } from "./locks.js";
+import { GUEST, journalOf, journals, localTime } from "./journal.js";
+import { daysIn } from "./own_days.js";
 import { clock, counted, fill, h, score } from "./page.js";
-import { statsOf } from "./progress.js";
+import { statsOf, weekOf } from "./progress.js";
+import { pull } from "./pulled.js";
 
-const DAY_MS = 86_400_000;
 const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
-
-/** @type {string | null | undefined} */
-let revision;
-
-/** Whether a revision of the player's progress was read last. @param {string | null} other */
-export const knows = (other) => other === revision;
-
-/**
- * Pull the player's progress. The journal accepts the answer too, because it adds new games to the last answer. While a
- * push has no answer, or without a connection, return the last answer instead.
- */
-const pull = () =>
-  exclusively("solisync.outbox", async () => {
-    const name = username() ?? "";
-    const journal = (await journals()).of[name];
-    if (journal?.sent && journal.base) return journal.base;
-    const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
-      if (error.status === 0 && journal?.base) return null;
-      throw error;
-    });
-    if (!answer) return journal.base;
-    revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
-    const { merged } = await answer.json();
-    if (journal?.base) await take(name, merged, journal);
-    return merged;
-  });
-
-/** The number of days in a row whose deals were won; 0 if the next one can no longer be won in time. @param {any} progress */
-function streakOf({ daily_challenge_last_completed: last, daily_challenge_streak: streak }) {
-  return last && inTime(last, Date.now() - DAY_MS) ? streak : 0;
-}
-
-/** The dates of the newest 365 deals of the day that the player has won, and the daily streak. */
-export async function wonDays() {
-  const { progress } = await pull();
-  const days = /** @type {string[]} */ ([
-    progress.daily_challenge_last_completed,
-    ...(progress.daily_challenge_history ?? []),
-  ]);
-  return { days, streak: streakOf(progress) };
-}
 
 /** @param {any} stats @returns {[string, string][]} */
 function gamesOf(stats) {
@@ -68,14 +25,37 @@ function gamesOf(stats) {
   ];
 }
 
-/** @param {any} answer @param {string} today @returns {[string, string][]} */
-function progressOf({ progress, achievements }, today) {
-  const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
+/** The first experience points of a level. @param {number} level */
+const pointsOf = (level) => (level < 10 ? 500 * level : 5000 + 1000 * (level - 10));
+
+/** @param {any} progress @param {import("./own_days.js").Days} days @param {string} today @returns {[string, string][]} */
+function daysOf(progress, { won, streak }, today) {
+  const longest = Math.max(progress?.daily_challenge_longest_streak ?? 0, streak);
   return [
-    ["Level", score(progress.level)],
-    ["Achievements", score(achievements.filter((/** @type {any} */ each) => each.unlocked).length)],
-    ["Today’s deal", last === today || history.includes(today) ? "Won" : "Not won yet"],
-    ["Daily streak", counted(streakOf(progress), "day")],
+    ["Today’s deal", won.has(today) ? "Won" : "Not won yet"],
+    ["Daily streak", `${counted(streak, "day")}${longest > streak ? `, longest ${longest}` : ""}`],
+  ];
+}
+
+/** The goals of each week: name, number of wins, and text. @type {[string, number, string][]} */
+const WEEKLY = [
+  ["weekly_5_wins", 5, "wins"],
+  ["weekly_3_no_undo", 3, "wins without undo"],
+  ["weekly_3_fast", 3, "wins within 3 minutes"],
+  ["weekly_1_under_five", 1, "win within 5 minutes"],
+  ["weekly_draw_three", 1, "win drawing three"],
+];
+
+/** @param {any} progress @returns {[string, string][]} */
+function progressOf({ level, total_xp: points, weekly_goal_week_iso: week, weekly_goal_progress: goals }) {
+  const done = week === weekOf(localTime(new Date())) ? goals : {};
+  const parts = WEEKLY.map(([name, wins, text]) => {
+    const met = Math.min(done[name] ?? 0, wins);
+    return `${met === wins ? "✓ " : ""}${met} of ${wins} ${text}`;
+  });
+  return [
+    ["Level", `${score(level)}, ${score(Math.max(pointsOf(level + 1) - points, 0))} points to the next`],
+    ["Goals of this week", parts.join(" · ")],
   ];
 }
 
@@ -83,7 +63,8 @@ function progressOf({ progress, achievements }, today) {
 export async function standing(today) {
   const name = username();
   const answer = name && (await pull());
-  const stats = statsOf(answer, journalOf(await journals(), name ?? GUEST).games);
+  const { games } = journalOf(await journals(), name ?? GUEST);
+  const stats = statsOf(answer, games);
   const none = h(
     "p",
     {},
@@ -92,7 +73,9 @@ export async function standing(today) {
     ", or in a game where you are signed in, and your progress appears here.",
   );
   if (!stats.games_played) return name ? [none] : [];
-  const facts = [...gamesOf(stats), ...(answer ? progressOf(answer, today) : [])];
+  const days = daysIn({ base: answer || null, games });
+  const progress = answer && answer.progress;
+  const facts = [...daysOf(progress, days, today), ...gamesOf(stats), ...(progress ? progressOf(progress) : [])];
   return [
     h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
   ];

@@ -2,8 +2,8 @@
 /** The win of a game on /play: the falling cards, and the panel with its time, points, verdict, rank and link. */
 
 import { username } from "./http.js";
-import { GUEST, journalOf } from "./journal.js";
-import { byId, clock, counted, h, score, sentence } from "./page.js";
+import { GUEST, journalOf, journals } from "./journal.js";
+import { byId, clock, counted, h, leftOf, score, sentence } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 /** @typedef {import("./outbox.js").Trouble} Trouble */
@@ -149,19 +149,37 @@ async function factsOf(all) {
   );
 }
 
+/** The streak of days, as this browser knows it. @param {any} all */
+const streakOf = async (all) => (await import("./own_days.js")).daysIn(journalOf(all, username() ?? GUEST)).streak;
+
+/** The streak, and the time of the next deal. @param {any} all */
+async function streakAndNext(all) {
+  const streak = await streakOf(all).catch(() => 0); // offline
+  const today = new Date().toISOString().slice(0, 10);
+  return [streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
+}
+
+/** @param {string | undefined} replay */
+async function share(replay) {
+  const streak = await streakOf(await journals()).catch(() => 0);
+  const path = game.day || !replay ? location.pathname + location.search : `/replays/${replay}`;
+  return (await import("./share.js")).share(game, path, streak);
+}
+
 /** Fill in the panel. @param {any} all @param {Trouble | null} trouble @param {Record<string, () => void>} next */
 export async function fill(all, trouble, next) {
   const replay = all.uploaded[game.id];
-  put("result", game.id, [await factsOf(all), ...uploadOf(all, trouble)]);
+  const streak = game.day && h("p", { class: "place" }, await streakAndNext(all));
+  put("result", game.id, [await factsOf(all), streak, ...uploadOf(all, trouble)]);
   put("won-next", game.id + replay, [
     h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
-    h("button", { type: "button", click: async () => (await import("./share.js")).share(game, replay) }, "Share"),
+    h("button", { type: "button", click: () => share(replay) }, "Share"),
     replay && h("a", { href: `/replays/${replay}`, class: "button" }, "Watch"),
     h("button", { type: "button", click: () => next.again() }, "Same deal"),
   ]);
 }
 
-/** Put content into a place unless it has the same key and text, so that a button isn't replaced while it is pressed. @param {string} id @param {string} key @param {(Node | string | false | undefined)[]} content */
+/** Put content into a place unless it has the same key and text, so that a button isn't replaced while it is pressed. @param {string} id @param {string} key @param {(Node | string | false | null | undefined)[]} content */
 export function put(id, key, content) {
   const frame = h("div", {}, ...content);
   const place = byId(id);
