@@ -11,7 +11,7 @@ from ..rules.replay_lists import Recent
 from ..rules.texts import in_words, machine_time, recorded_on, score, suit_of, time_taken
 
 _TEXT = "\ufe0e"  # a variation selector: the character before it is text, not an emoji
-_MARKS = {"verified": "✓ Verified", "pending": "Checking …", "refuted": "✗ Refuted"}
+_MARKS = {"verified": "✓ Verified", "pending": "Checking …", "refuted": "✗ Score rejected"}
 _HEADS = ("Score", "Time", "Check", "Draw", "Mode", "Played")
 
 
@@ -20,7 +20,8 @@ Links = Sequence[tuple[str, str]]  # names, and addresses
 
 def footer_links(links: Links) -> str:
     """Return the links of the footer."""
-    return " ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in links)
+    shown = " ".join(f'<a href="{escape(address)}">{escape(name)}</a>' for name, address in links)
+    return f'<nav aria-label="More">{shown}</nav>' if links else ""
 
 
 def player_name(name: str, *, linked: bool) -> str:
@@ -56,7 +57,7 @@ def replay_table(replays: Sequence[Recent]) -> str:
 
 
 def _cells(replay: Recent) -> Iterator[str]:
-    mark = f'<span class="mark {replay.verdict}">{_MARKS.get(replay.verdict, "Not confirmed")}</span>'
+    mark = f'<span class="mark {replay.verdict}">{_MARKS.get(replay.verdict, "Not verified")}</span>'
     played = (
         f'<time datetime="{escape(machine_time(replay.recorded_at))}">{escape(recorded_on(replay.recorded_at))}</time>'
     )

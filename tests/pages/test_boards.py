@@ -81,7 +81,7 @@ def test_reported_scores_have_ranks_and_say_which_are_proved(visitor, site):
         names = page.locator("#reports tbody .who").all_inner_texts()
         assert [name.split() for name in names] == [["1", "Bob"], ["2", "Ann"]]
         rows = page.locator("#reports tbody tr").all_inner_texts()
-        assert ["Not proved" in row for row in rows] == [True, False]
+        assert ["Not verified" in row for row in rows] == [True, False]
         assert page.url.endswith("/leaderboard?board=reported&draw=DrawThree")
         page.reload()
         visitor.settle()

@@ -51,8 +51,8 @@ def test_statistics_are_of_this_browser_until_the_player_signs_up(visitor):
     page.click("#statistics summary")
     here = facts(page)
     assert here["Games won"] == "1 of 1"
-    assert here["Share won"] == "100 %"
-    assert here["Winning streak"] == "1, best 1"
+    assert here["Win rate"] == "100 %"
+    assert here["Win streak"] == "1, best 1"
     assert here["Fastest win"] == here["Average win"]
     assert here["Won drawing one"] != here["Won drawing three"]
     assert facts(visitor.open("/")) == here

@@ -476,7 +476,7 @@ def test_loaded_page_plays_without_a_network(visit, site):
     for move in moves[-3:]:
         hand.drag(move)
     until(page, "document.getElementById('outbox').textContent.includes('Not connected: 1 win waits to be sent')")
-    kept_here = "It is saved in this browser, and will be uploaded when the connection is back."
+    kept_here = "Saved on this device. It will be sent when you’re back online."
     assert kept_here in page.inner_text("#result")
     page.click("#won-next button.main")  # the next game also starts without a network
     until(page, "document.getElementById('moves').textContent === '0 moves'")

@@ -324,7 +324,7 @@ def test_win_waits_until_its_player_signs_in_again(visit, site):
     for call in ("replays", "session/refresh"):
         ann.context.route(f"**/api/{call}", partial(refuse, refusal(401), []))
     Hand(page).drag(moves[-1])
-    until(page, f"{RESULT}.includes('It is saved in this browser for ann.')")
+    until(page, f"{RESULT}.includes('Saved on this device for ann.')")
     for call in ("replays", "session/refresh"):
         ann.context.unroute(f"**/api/{call}")
     ann.sign_in()
@@ -391,10 +391,10 @@ def test_panel_of_a_win_is_over_the_board(visit, width, height):
     assert page.evaluate("won.scrollHeight <= won.clientHeight")
     assert panel["width"] == 448 or width < 960
     facts = [replay["final_score"], replay["final_score"], 1, "1 of 1"]
-    labels = ["Points", "Best", "In a row", "Won"]
+    labels = ["Points", "Best", "Win streak", "Won"]
     assert page.locator("#won dt").all_text_contents() == labels
     assert page.locator("#won dd").all_text_contents() == list(map(str, facts))
-    assert page.locator("main .main").filter(visible=True).all_text_contents() == ["New deal"]
+    assert page.locator("main .main").filter(visible=True).all_text_contents() == ["New game"]
     assert page.locator("main button", has_text="deal").filter(visible=True).count() == 2
 
 

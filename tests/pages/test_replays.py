@@ -42,7 +42,7 @@ def test_refuted_score_is_not_among_wins(visitor, site):
         row.locator("a").get_attribute("href"): row.locator(".mark").inner_text()
         for row in page.locator("#list tbody tr").all()
     }
-    assert marks == {f"/replays/{proved}": "✓ Verified", f"/replays/{wrong}": "✗ Refuted"}
+    assert marks == {f"/replays/{proved}": "✓ Verified", f"/replays/{wrong}": "✗ Score rejected"}
     page.reload()
     visitor.settle()
     assert page.locator("#list tbody tr").count() == 2  # the address has the filter

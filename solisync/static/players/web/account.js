@@ -45,6 +45,7 @@ async function show() {
   shown = name;
 }
 
+if (location.hash === "#register") byId("new-form").parentElement.prepend(byId("new-form"));
 enters(byId("in-form"), false);
 enters(byId("new-form"), true);
 addEventListener("session", show);

@@ -2,10 +2,10 @@
 /** /daily and /daily/<date>: the days around a day, its remaining time, its winners, and those who met the goal. */
 
 import { readOwn } from "./api.js";
-import { DAY_HOURS, inTime, meets } from "./goal.js";
+import { inTime, meets } from "./goal.js";
 import { username } from "./http.js";
 import { byId, clock, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
-import { hasPlayed, hiddenDeals } from "./solutions.js";
+import { countsUntil, hasPlayed, hiddenDeals } from "./solutions.js";
 
 /** @type {{date: string, deal: string, today: string, goal: {description: string, target_score: number | null, max_time_secs: number | null}}} */
 const { date, deal, goal, today } = JSON.parse(byId("data").textContent);
@@ -105,7 +105,7 @@ function ownResult({ won, later }, best) {
   if (won.has(date)) return "You won it.";
   if (later.has(date)) return "You won it later.";
   if (date === today) return "";
-  if (inTime(date, Date.now())) return `A win still counts for this day until ${DAY_HOURS - 24}:00 UTC.`;
+  if (inTime(date, Date.now())) return `A win still counts for this day until ${countsUntil(date)}.`;
   return "Too late for the board, but a win still marks your calendar.";
 }
 
@@ -113,6 +113,7 @@ function ownResult({ won, later }, best) {
 const goalResult = ({ score, seconds }) =>
   meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.";
 
+byId("until").textContent = inTime(date, Date.now()) ? `Wins count until ${countsUntil(date)}.` : "Final results.";
 if (date === today) timeLeft(byId("left"), date);
 showOwn().catch(() => {}); // an error only leaves out the marks
 byId("more").onclick = () => load(true);

@@ -27,7 +27,9 @@ async function offer(game) {
   const { journals } = await import("./journal.js");
   const moves = (game?.moves?.length ?? 0) / 3 - (game?.undos?.length ?? 0);
   const begun = moves > 0 && !(await journals()).known.includes(game.id);
-  if (begun) byId("play").textContent = "Resume game";
+  if (!begun) return;
+  byId("play").textContent = "Resume game";
+  byId("play").setAttribute("href", "/play");
 }
 
 /** Say whether the player has won today's deal, and the streak. */
@@ -62,7 +64,8 @@ function show() {
   byId("about").hidden = Boolean(name);
   byId("join").hidden = Boolean(name);
   byId("statistics").hidden = true;
-  byId("play").textContent = "Play";
+  byId("play").textContent = name ? "Play today’s deal" : "Play";
+  byId("play").setAttribute("href", name ? "/play?daily" : "/play");
   if (game) offer(game);
   if (!hasPlayed()) return;
   statistics();

@@ -83,11 +83,12 @@ export function ago(time) {
   return h("time", { datetime: moment.toISOString(), title }, told);
 }
 
-/** The time of a game as its player recorded it: a date with or without a time of day. @param {string} recorded */
+/** The time of a game as its player recorded it: a date, usually in UTC, with or without a time of day. @param {string} recorded */
 export function played(recorded) {
   if (recorded.length > 10) return ago(recorded);
   const day = Date.parse(recorded);
-  const days = Math.round((day - Date.parse(new Date().toLocaleDateString("sv"))) / 86_400_000);
+  const today = Date.parse(new Date().toISOString().slice(0, 10));
+  const days = Math.min(Math.round((day - today) / 86_400_000), 0); // a local date may be ahead of UTC
   const title = new Date(day).toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const [unit, size] = UNITS.slice(0, 3).find(([, size]) => Math.abs(days * 86_400) >= size) ?? ["day", 86_400];
   return h("time", { datetime: recorded, title }, fromNow(Math.round((days * 86_400) / size), unit));

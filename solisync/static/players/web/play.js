@@ -184,11 +184,10 @@ function tick() {
 
 /** Describe the deal. */
 function describe() {
-  const { seed, draw, day } = game;
+  const { draw, day } = game;
   const long = day && new Date(day.date).toLocaleDateString("en-GB", { dateStyle: "full", timeZone: "UTC" });
   byId("deal-heading").textContent = long ? `Deal of ${long}` : "Deal";
   byId("drawn").textContent = `Draw ${draw === 3 ? "three" : "one"}`;
-  byId("deal-facts").textContent = `Number ${seed}.`;
 }
 
 /** The address of a game: that of its day, or of its deal. @param {Game} game */
@@ -203,7 +202,6 @@ function begin(next) {
   byId("board").inert = !seat?.taken;
   show(0);
   describe();
-  byId("deal-facts").append(" This page’s address links to it.");
   history.replaceState(null, "", pathOf(game));
   setTimeout(async () => {
     // after the cards are shown
@@ -349,6 +347,7 @@ const actions = /** @type {Record<string, () => void>} */ ({
   hint,
   finish: finishing,
   again,
+  copy: async () => (await import("./share.js")).copyLink(),
   read: readBoard,
   new: leave,
   "help-open": () => byId("help").showModal(),

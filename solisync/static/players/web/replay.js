@@ -162,9 +162,9 @@ async function hiddenDay() {
 async function openUnlessHidden() {
   const day = await hiddenDay().catch(() => null);
   if (!day) return open();
-  const { opensAt } = await import("./solutions.js");
+  const { countsUntil } = await import("./solutions.js");
   byId("why").replaceChildren(
-    `This is a win of the day’s deal. You can watch it when you have won the deal, or from ${opensAt(day)} on. `,
+    `This is a win of the day’s deal. You can watch it when you have won the deal, or after ${countsUntil(day)}. `,
     h("a", { class: "button main", href: `/play?daily=${day}` }, "Play the deal"),
   );
   byId("player").classList.add("closed");

@@ -6,11 +6,11 @@ import { clock, h, initial, played, score, table, words } from "./page.js";
 const MARKS = /** @type {Record<string, string>} */ ({
   verified: "✓ Verified",
   pending: "Checking …",
-  refuted: "✗ Refuted",
+  refuted: "✗ Score rejected",
 });
 
 /** The mark of a verdict. @param {string} verdict */
-export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not confirmed");
+export const verdictMark = (verdict) => h("span", { class: `mark ${verdict}` }, MARKS[verdict] ?? "Not verified");
 
 /** A table of replays. @param {any[]} replays @param {string | null} [today] today's deal */
 export function replayTable(replays, today = null) {

@@ -5,7 +5,7 @@ import { read } from "./api.js";
 import { Refusal } from "./http.js";
 import { byId, counted, fill, h, say, sentence } from "./page.js";
 import { replayTable } from "./replay_table.js";
-import { hiddenDeals, opensAt } from "./solutions.js";
+import { countsUntil, hiddenDeals } from "./solutions.js";
 
 const form = /** @type {HTMLFormElement} */ (byId("filters"));
 const list = byId("list");
@@ -33,7 +33,7 @@ function showHidden() {
   const day = [...hidden.values()].sort().at(-1);
   byId("hidden").textContent =
     many && day
-      ? `${counted(many, "newer win")} of the day’s deal: shown when you have won it, or on ${opensAt(day)}.`
+      ? `${counted(many, "newer win")} of the day’s deal: shown when you have won it, or after ${countsUntil(day)}.`
       : "";
 }
 

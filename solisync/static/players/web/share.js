@@ -4,6 +4,22 @@
 import { meets } from "./goal.js";
 import { byId, clock, counted, h, tell } from "./page.js";
 
+/** Copy a text, or show it to be copied by hand: plain HTTP has no clipboard. @param {string} text @param {string} done @param {HTMLElement} place */
+async function copy(text, done, place) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(done);
+  } catch {
+    const field = h("input", { value: text, readonly: true, "aria-label": "Link" });
+    place.querySelector("input")?.remove();
+    place.append(field);
+    field.select();
+  }
+}
+
+/** Copy the address of the deal. */
+export const copyLink = () => copy(location.href, "Link copied.", byId("copy").parentElement);
+
 /** The result in one line: the site, the day, time, points, whether the goal is met, and the streak. @param {import("./game.js").Game} game @param {number} streak */
 function resultOf({ day, seconds, score }, streak) {
   const date =
@@ -21,12 +37,8 @@ export async function share(game, path, streak) {
   const url = new URL(path, location.href).href;
   try {
     if (navigator.share) return await navigator.share({ text, url });
-    await navigator.clipboard.writeText(`${text} ${url}`);
-    tell("Result and link copied.");
   } catch (error) {
     if (error.name === "AbortError") return; // the player has cancelled
-    const field = h("input", { value: `${text} ${url}`, readonly: true, "aria-label": "Result and link" }); // plain HTTP has no clipboard
-    byId("won-next").append(field);
-    field.select();
   }
+  await copy(`${text} ${url}`, "Result and link copied.", byId("won-next"));
 }

@@ -31,10 +31,12 @@ export async function hiddenDeals(deals) {
   return hidden;
 }
 
-/** The time when all may see wins of a day, as local time. @param {string} day */
-export const opensAt = (day) =>
-  new Date(Date.parse(day) + DAY_HOURS * 3_600_000).toLocaleString("en-GB", {
-    weekday: "long",
-    hour: "2-digit",
-    minute: "2-digit",
-  });
+/** The local time until which a win counts for a day, as "13:00 tomorrow". @param {string} day */
+export function countsUntil(day) {
+  const end = new Date(Date.parse(day) + DAY_HOURS * 3_600_000);
+  const time = end.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const on = (/** @type {number} */ days) =>
+    end.toDateString() === new Date(Date.now() + days * 86_400_000).toDateString();
+  const date = on(0) ? "today" : on(1) ? "tomorrow" : `on ${end.toLocaleDateString("en-GB", { weekday: "long" })}`;
+  return `${time} ${date}`;
+}

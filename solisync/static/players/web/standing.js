@@ -15,8 +15,8 @@ function gamesOf(stats) {
   const { games_played: played, games_won: won, fastest_win_seconds: fastest } = stats;
   return [
     ["Games won", `${score(won)} of ${score(played)}`],
-    ["Share won", `${Math.round((100 * won) / played)} %`],
-    ["Winning streak", `${score(stats.win_streak_current)}, best ${score(stats.win_streak_best)}`],
+    ["Win rate", `${Math.round((100 * won) / played)} %`],
+    ["Win streak", `${score(stats.win_streak_current)}, best ${score(stats.win_streak_best)}`],
     ["Best score", won ? score(stats.best_single_score) : "–"],
     ["Fastest win", fastest < NEVER ? clock(fastest) : "–"],
     ["Average win", won ? clock(stats.avg_time_seconds) : "–"],

@@ -67,7 +67,7 @@ async function reports() {
         h("span", { class: "who" }, rank(index + 1), " ", entry.display_name),
         entry.verified
           ? h("b", { class: "tag" }, "✓ Verified")
-          : entry.best_score !== null && h("span", { class: "mark" }, " Not proved"),
+          : entry.best_score !== null && h("span", { class: "mark" }, " Not verified"),
       ),
       h("td", { class: "number" }, entry.best_score === null ? "–" : score(entry.best_score)),
       h("td", { class: "number" }, entry.best_time_secs === null ? "–" : clock(entry.best_time_secs)),

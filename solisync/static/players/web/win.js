@@ -101,13 +101,17 @@ function whereKept(all, trouble) {
   const back = encodeURIComponent(`/play?keep=${game.id}`);
   const signIn =
     !name &&
-    h("a", { href: `/account?next=${back}`, class: "button" }, `Sign in to keep ${length > 1 ? "them" : "it"}`);
-  if (owner !== name) return [`It is saved in this browser${owner && ` for ${owner}`}${others}.`, signIn];
+    h(
+      "a",
+      { href: `/account?next=${back}#register`, class: "button" },
+      `Create a free account to save ${length > 1 ? "them" : "it"}`,
+    );
+  if (owner !== name) return [`Saved on this device ${owner ? `for ${owner}` : "only"}${others}.`, signIn];
   const refused = wins.some((/** @type {any} */ win) => win.id === game.id && win.refused);
   if (!trouble && !refused) return ["Uploading …"];
-  if (refused || !trouble || trouble.until === Infinity) return ["It is saved in this browser, but not uploaded yet."];
+  if (refused || !trouble || trouble.until === Infinity) return ["Saved on this device, but not sent yet."];
   return [
-    `It is saved in this browser, and will be uploaded when ${trouble.error.status ? "the service answers" : "the connection is back"}.`,
+    `Saved on this device. It will be sent when ${trouble.error.status ? "the service answers" : "you’re back online"}.`,
   ];
 }
 
@@ -115,7 +119,7 @@ function verdictInWords() {
   const { status = "pending", error } = verdict ?? {};
   if (status === "pending") return `Checking …${error ? " The result isn’t available yet. This page retries." : ""}`;
   if (error) return sentence(error);
-  return status === "verified" ? "✓ Verified: the moves prove this score." : "The check could not confirm this game.";
+  return status === "verified" ? "✓ Score verified" : "The check could not confirm this game.";
 }
 
 /** The state of the upload of this game. @param {any} all @param {Trouble | null} trouble */
@@ -140,7 +144,8 @@ async function factsOf(all) {
       games_won: won,
       games_played: played,
     } = statsOf(base, games);
-    if (won) facts.push(["Best", score(best)], ["In a row", score(row)], ["Won", `${score(won)} of ${score(played)}`]);
+    if (won)
+      facts.push(["Best", score(best)], ["Win streak", score(row)], ["Won", `${score(won)} of ${score(played)}`]);
   }
   return h(
     "dl",
@@ -172,10 +177,10 @@ export async function fill(all, trouble, next) {
   const streak = game.day && h("p", { class: "place" }, await streakAndNext(all));
   put("result", game.id, [await factsOf(all), streak, ...uploadOf(all, trouble)]);
   put("won-next", game.id + replay, [
-    h("button", { type: "button", class: "main", click: () => next.deal() }, "New deal"),
+    h("button", { type: "button", class: "main", click: () => next.deal() }, "New game"),
     h("button", { type: "button", click: () => share(replay) }, "Share"),
     replay && h("a", { href: `/replays/${replay}`, class: "button" }, "Watch"),
-    h("button", { type: "button", click: () => next.again() }, "Same deal"),
+    h("button", { type: "button", click: () => next.again() }, "Play again"),
   ]);
 }
 
