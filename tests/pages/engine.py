@@ -78,7 +78,7 @@ HINTED = (
   };
   const found = [];
   for (const each of asked) {
-    const solved = Boolean(await solve(engine.deal(BigInt(each.seed)), each.draw));
+    const solved = Boolean((await solve(engine.deal(BigInt(each.seed)), each.draw)).moves);
     if (solved || !("Worker" in window)) found.push({ solved, ...(await played(each)) });
   }
   return found; }"""

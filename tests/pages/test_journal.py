@@ -141,7 +141,9 @@ def test_win_without_an_account_can_be_kept_after_registering(visit, site):
     page.click("#leave button[value=leave]")
     until_journals(page, f"{JOURNALS}.of['']?.games.length === 1")
     page = finished(guest, replay, moves)
-    until(page, "document.getElementById('result').textContent.includes('Saved on this device only, with 1 other game')")
+    until(
+        page, "document.getElementById('result').textContent.includes('Saved on this device only, with 1 other game')"
+    )
     page.click("#result a")
     page.fill("#new-name", "ann")
     page.fill("#new-password", PASSWORD)

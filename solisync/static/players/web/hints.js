@@ -104,7 +104,7 @@ export function isStuck(position, draw, before) {
 
 /**
  * The positions to which a hint moves no card, as text: the one before the last move, and those that the game has passed
- * twice. Clicks on the stock may return to a position, because they bring up a card that can be played.
+ * twice. So hints end when the stock has gone round twice without a better position.
  * @param {Position[]} before @param {Position[]} passed
  */
 function banned(before, passed) {
@@ -124,7 +124,8 @@ function improving(position, draw, before, ban) {
   const best = bestOf(position, before);
   const cards = broughtUp(position, draw);
   const allowed = (/** @type {string} */ state) => !ban.includes(state);
-  const stock = takesOne(position, cards) ? [STOCK] : [];
+  const turned = play(position, STOCK, draw);
+  const stock = turned && takesOne(position, cards) && allowed(text(turned.position)) ? [STOCK] : [];
   const now = helping(position, best).filter((move) => allowed(text(after(position, move, 1))));
   if (now.length) return [...now, ...stock];
   const onColumns = way(position, best, [], moves, allowed);
@@ -135,28 +136,28 @@ function improving(position, draw, before, ban) {
   return other ? [other] : found;
 }
 
-/** @type {Map<string, Move | null>} by position, the next move to the win found last; null after a search without a win */
+/** @type {Map<string, Move>} by position, the next move to the win found last */
 let winning = new Map();
 
-/** The next move to a win, or null if the solver finds none. @param {Game} game */
+/** The next move to a win, and whether there is none; neither if the search has found no win so far. @param {Game} game @returns {Promise<{move?: Move, lost: boolean}>} */
 async function toWin({ position, draw, before, passed }) {
   const ban = banned(before, passed);
-  const exact = JSON.stringify(position);
-  const known = winning.get(exact);
+  const known = winning.get(JSON.stringify(position));
   const returns = known && known !== STOCK && ban.includes(text(after(position, known, draw)));
-  if (known !== undefined && !returns) return known;
-  const found = await solve(position, draw, ban);
-  winning = new Map([[exact, null]]);
+  if (known && !returns) return { move: known, lost: false };
+  const { moves: found, lost } = await solve(position, draw, ban);
+  if (!found) return { lost };
+  winning = new Map();
   let at = position;
-  for (const move of found ?? []) {
+  for (const move of found) {
     winning.set(JSON.stringify(at), move);
     at = after(at, move, draw);
   }
-  return winning.get(exact) ?? null;
+  return { move: found[0], lost: false };
 }
 
-/** Whether no moves help any more. @param {Game} game */
-export const isLost = async (game) => isStuck(game.position, game.draw, game.before) && !(await toWin(game));
+/** Whether a search of all moves has found no win. @param {Game} game */
+export const isLost = async (game) => isStuck(game.position, game.draw, game.before) && (await toWin(game)).lost;
 
 /**
  * The moves to offer as hints, best first. None of them takes the last move back, or moves cards to a position that
@@ -166,7 +167,9 @@ export const isLost = async (game) => isStuck(game.position, game.draw, game.bef
  */
 export async function hints(game, patience) {
   const { position, draw, before, passed } = game;
-  const first = await Promise.race([toWin(game), new Promise((resolve) => setTimeout(resolve, patience))]);
+  /** @type {Promise<{move?: Move, lost: boolean}>} */
+  const late = new Promise((resolve) => setTimeout(() => resolve({ lost: false }), patience));
+  const { move: first } = await Promise.race([toWin(game), late]);
   const others = improving(position, draw, before, banned(before, passed));
   return first ? [first, ...others.filter((move) => JSON.stringify(move) !== JSON.stringify(first))] : others;
 }

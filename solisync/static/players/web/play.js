@@ -11,7 +11,8 @@ import { Table } from "./table.js";
 const FLIGHT_MS = 150;
 const FINISH_MS = 90;
 const TICK_MS = 250;
-const SOLVER_MS = 700; // how long a hint waits for the solver
+const SOLVER_MS = 2000; // how long a hint waits for the solver
+const LOOKING_MS = 250; // after which it says so
 const FREE_TURNS = /** @type {Record<number, number>} */ ({ 1: 1, 3: 3 });
 
 /** @typedef {import("./klondike.js").Move} Move */
@@ -142,12 +143,14 @@ function redo() {
 
 async function hint() {
   const { position } = game;
+  const looking = setTimeout(() => tell("Looking for a win …"), LOOKING_MS);
   const told = byId("hint").disabled
     ? null
     : await advice().then(
         ({ hint }) => hint(game, hinted, SOLVER_MS),
         () => null,
       );
+  clearTimeout(looking);
   if (!told) return say("No hint available");
   if (game.position !== position) return;
   if (!told.move) return tell(told.words);

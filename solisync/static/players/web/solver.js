@@ -24,17 +24,19 @@ function start() {
   return { worker, failed };
 }
 
-/** Search for the moves that win from a position; null if the search finds none, or can't run. @param {import("./board.js").Position} position @param {number} draw @param {string[]} [banned] positions to which the first move must not move a card, as text @returns {Promise<Move[] | null>} */
+/** @typedef {{moves: Move[] | null, lost: boolean}} Answer the moves that win, or null; whether there are none */
+
+/** Search for the moves that win from a position. The same question continues the search. @param {import("./board.js").Position} position @param {number} draw @param {string[]} [banned] positions to which the first move must not move a card, as text @returns {Promise<Answer>} */
 export async function solve(position, draw, banned = []) {
   try {
     running ??= start();
     const { port1, port2 } = new MessageChannel();
     running.worker.postMessage({ position, draw, banned }, [port2]);
     const answer = new Promise((resolve) => (port1.onmessage = ({ data }) => resolve(data)));
-    const found = await Promise.race([answer, running.failed]);
-    return found && found.map((/** @type {Move} */ move) => (move.from === "s" ? STOCK : move)); // messages copy STOCK
+    const { moves, lost } = (await Promise.race([answer, running.failed])) ?? { moves: null, lost: false };
+    return { moves: moves?.map((/** @type {Move} */ move) => (move.from === "s" ? STOCK : move)) ?? null, lost }; // messages copy STOCK
   } catch {
-    return null; // a browser without such workers
+    return { moves: null, lost: false }; // a browser without such workers
   }
 }
 
@@ -43,7 +45,8 @@ export async function winnableSeed(draw, stop) {
   const stopped = new Promise((resolve) => stop.addEventListener("abort", resolve));
   let seed = newSeed();
   for (let tried = 0; tried < DEALS && !stop.aborted; tried++) {
-    if (await Promise.race([solve(deal(BigInt(seed)), draw), stopped])) break;
+    const found = solve(deal(BigInt(seed)), draw).then(({ moves }) => moves !== null);
+    if (await Promise.race([found, stopped])) break;
     seed = newSeed();
   }
   return seed;
