@@ -20,36 +20,52 @@ const SHAPES = [
   "m0 9.5c-4-4.5-9.5-8-9.5-13c-.2-2.4 1.5-4.6 3.9-5.1c2.4-.5 4.8 .8 5.6 3.1c.8-2.3 3.2-3.6 5.6-3.1c2.4 .5 4.1 2.7 3.9 5.1c0 5-5.5 8.5-9.5 13z",
   "m0-9.5c4 5 9 7.5 9 12.5c-.2 1.8-1.5 3.2-3.3 3.7c-1.7 .4-3.5-.3-4.6-1.7q.4 3 2.5 4.5h-7.2q2.1-1.5 2.5-4.5c-1.1 1.4-2.9 2.1-4.6 1.7c-1.8-.5-3.1-1.9-3.3-3.7c0-5 5-7.5 9-12.5z",
 ];
-/** The pips of each rank, as [x, y] of their centres. Pips in the lower half are drawn upside down. */
+/** The sign of each rank as lines, 24 high, centred on its point. All commands are absolute, and none is an arc. */
+const LETTERS = [
+  "M-8 12L0-12L8 12M-5 4H5",
+  "M-7-6C-7-14 7-14 7-6C7 1-7 4-7 12H8",
+  "M-7-12H7L-1-3C10-3 10 12-1 12C-5 12-7 11-8 8",
+  "M4 12V-12L-8 5H8",
+  "M7-12H-6L-7-1C-3-5 8-4 8 4C8 13-5 14-8 8",
+  "M5-12C-3-10-8-3-8 4C-8 14.7 8 14.7 8 4C8-6-8-6-8 4",
+  "M-8-12H8C2-4-1 4-2 12",
+  "M0-2C-9-2-9-12 0-12C9-12 9-2 0-2C-10.5-2-10.5 12 0 12C10.5 12 10.5-2 0-2",
+  "M-5 12C3 10 8 3 8-4C8-14.7-8-14.7-8-4C-8 6 8 6 8-4",
+  "M-13-8L-9-12V12M4.5-12C-4-12-4 12 4.5 12C13 12 13-12 4.5-12Z",
+  "M6-12V5C6 14-7 14-7 5",
+  "M0-12C-11.5-12-11.5 12 0 12C11.5 12 11.5-12 0-12ZM2 5L9 13",
+  "M-7-12V12M8-12L-6 2M-2-2L8 12",
+];
+/** The pips of each rank, as [x, y] of their centres. They are below what a card over them leaves free. Pips in the lower half are drawn upside down. */
 const CORNERS = [
-  [34, 38],
-  [66, 38],
-  [34, 102],
-  [66, 102],
+  [28, 48],
+  [72, 48],
+  [28, 92],
+  [72, 92],
 ];
 const SIDES = [
-  [34, 70],
-  [66, 70],
+  [28, 70],
+  [72, 70],
 ];
-const EIGHT = [...CORNERS, [34, 59], [66, 59], [34, 81], [66, 81]];
+const EIGHT = [...CORNERS, [28, 62.7], [72, 62.7], [28, 77.3], [72, 77.3]];
 const PIPS = [
   [],
   [
-    [50, 38],
-    [50, 102],
+    [50, 48],
+    [50, 92],
   ],
   [
-    [50, 38],
+    [50, 48],
     [50, 70],
-    [50, 102],
+    [50, 92],
   ],
   CORNERS,
   [...CORNERS, [50, 70]],
   [...CORNERS, ...SIDES],
-  [...CORNERS, ...SIDES, [50, 54]],
-  [...CORNERS, ...SIDES, [50, 54], [50, 86]],
+  [...CORNERS, ...SIDES, [50, 59]],
+  [...CORNERS, ...SIDES, [50, 59], [50, 81]],
   [...EIGHT, [50, 70]],
-  [...EIGHT, [50, 48.5], [50, 91.5]],
+  [...EIGHT, [50, 55], [50, 85]],
 ];
 
 /** @param {number} card */
@@ -115,37 +131,43 @@ function draw(tag, attributes, ...children) {
 const sign = (suit, x, y, scale) =>
   `M${x} ${y}${SHAPES[suit].replace(/-?[\d.]+/g, (number) => ` ${(Number(number) * scale).toFixed(2)}`)}`;
 
+/** The sign of a rank as a path of lines. @param {number} rank @param {number} x @param {number} y @param {number} scale less than 0: upside down */
+const letter = (rank, x, y, scale) =>
+  LETTERS[rank].replace(/([A-Z])([^A-Z]*)/g, (_, command, rest) => {
+    const numbers = rest.match(/-?[\d.]+/g) ?? [];
+    const down = (/** @type {number} */ index) => (command === "V" ? true : command !== "H" && index % 2 === 1);
+    return (
+      command +
+      numbers.map((/** @type {string} */ text, /** @type {number} */ index) =>
+        ((down(index) ? y : x) + Number(text) * scale).toFixed(2),
+      )
+    );
+  });
+
 /** The face of a card, 100 by 140, in a large and a small drawing. The style shows one of the two. */
 export function face(/** @type {number} */ card) {
   const suit = suitOf(card);
   const rank = card % 13;
-  const letter = rank > 0 && rank < 10 ? RANKS[rank] : RANKS[rank][0].toUpperCase();
-  const text = (/** @type {number} */ x, /** @type {number} */ y) => draw("text", { x, y }, letter);
+  const index = (/** @type {number[][]} */ ...all) =>
+    draw("path", { class: "index", d: all.map(([x, y, scale]) => letter(rank, x, y, scale)).join("") });
   const court = (transform = "") => draw("use", { href: `#${RANKS[rank]}`, transform });
   const signs = (/** @type {number[][]} */ ...all) =>
     draw("path", { d: all.map(([x, y, scale]) => sign(suit, x, y, scale)).join("") });
-  const turned = "rotate(180 50 70)";
   const corners = [
-    [36, 17, 0.7],
-    [64, 123, -0.7],
+    [13, 33.5, 0.5],
+    [87, 106.5, -0.5],
   ];
-  const large = [text(15, 26), draw("g", { transform: turned }, text(15, 26))];
+  const size = rank > 7 ? 0.64 : 0.85;
+  const pips = rank ? (PIPS[rank] ?? []).map(([x, y]) => [x, y, y > 70 ? -size : size]) : [[50, 70, 2.3]];
+  const large = [index([13.5, 16, 0.8], [86.5, 124, -0.8]), signs(...corners, ...pips)];
   if (rank > 9) {
-    const smaller = "translate(9 12.6) scale(.82)";
-    large.unshift(
-      draw("rect", { x: 27.9, y: 27, width: 44.2, height: 86, rx: 3 }),
-      court(smaller),
-      court(`${turned} ${smaller}`),
-    );
-    large.push(signs(...corners));
-  } else
-    large.push(
-      signs(...corners, ...(rank ? PIPS[rank].map(([x, y]) => [x, y, y > 70 ? -0.85 : 0.85]) : [[50, 69, 2.3]])),
-    );
+    const half = "translate(-6 -8.3) scale(1.12)";
+    large.push(court(half), court(`rotate(180 50 70) ${half}`));
+  }
   const small =
     rank > 9
-      ? [text(7, 37), signs([78, 24, 1.5]), court("translate(-17 37) scale(1.34)")]
-      : [text(7, 37), signs([78, 24, 1.5], [50, 93, 3.1])];
+      ? [index([20, 18, 1.25]), signs([78, 19, 1.4]), court("translate(-17 37) scale(1.34)")]
+      : [index([20, 18, 1.25]), signs([78, 19, 1.4], [50, 93, 3.1])];
   return draw(
     "svg",
     { viewBox: "0 0 100 140", "aria-hidden": "true" },
@@ -204,14 +226,14 @@ export class Board {
    * @param {Position} position @param {number} flight 0 for no animation
    */
   show(position, flight) {
-    this.element.classList.toggle("flying", flight > 0);
     const changed = Object.keys(this.lists).filter(
       (pile) => position.piles[pile] !== this.shown?.piles[pile] || position.down[pile] !== this.shown?.down[pile],
     );
     const moved = changed.flatMap((pile) => position.piles[pile]);
     const before = flight ? moved.map((card) => this.cards[card].item.getBoundingClientRect()) : [];
     for (const card of moved) this.flights.get(card)?.forEach((animation) => animation.cancel());
-    for (const pile of changed) this.#lay(pile, position);
+    for (const { item } of this.cards) item.classList.remove("turned");
+    for (const pile of changed) this.#lay(pile, position, flight);
     this.shown = position;
     const after = before.map((_, index) => this.cards[moved[index]].item.getBoundingClientRect());
     before.forEach((from, index) => {
@@ -238,8 +260,8 @@ export class Board {
     this.flights.set(card, flights);
   }
 
-  /** @param {string} pile @param {Position} position */
-  #lay(pile, position) {
+  /** @param {string} pile @param {Position} position @param {number} flight */
+  #lay(pile, position, flight) {
     const cards = position.piles[pile];
     const list = this.lists[pile];
     const hidden = pile === "s" ? cards.length : (position.down[pile] ?? 0);
@@ -255,6 +277,7 @@ export class Board {
           : pile[0] === "t"
             ? Math.min(index, hidden) * 0.45 + Math.max(index - hidden, 0)
             : 0;
+      if (up && flight && item.classList.contains("down")) item.classList.add("turned");
       item.classList.toggle("down", !up);
       if (up && item.firstElementChild === name) item.prepend(face(card)); // faces are drawn when they are first visible
       name.textContent = up ? named(card) : "face down";
