@@ -507,7 +507,7 @@ def test_board_and_controls_fit_into_the_window(visit, width, height, card):
     page = opened(visitor, "/play?daily")
     controls = "button, summary" if width > 1000 else ".tools button"
     used = page.locator(f".game :is({controls}):not(.board *)").filter(visible=True)
-    assert used.count() == (8 if width > 1000 else 4)
+    assert used.count() == (10 if width > 1000 else 4)
     board, *boxes = (each.bounding_box() for each in (page.locator("#board"), *used.all()))
     for box in (board, *boxes):
         assert 0 <= box["x"] <= width - box["width"]

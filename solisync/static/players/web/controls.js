@@ -1,8 +1,8 @@
 // @ts-check
-/** The settings and the keys of /play. It loads after the first cards. */
+/** The settings and the keys of /play, and the board as text. It loads after the first cards. */
 
 import { keepSettings } from "./game.js";
-import { byId } from "./page.js";
+import { byId, h } from "./page.js";
 
 const KEYS = /** @type {Record<string, string>} */ ({
   u: "undo",
@@ -47,4 +47,13 @@ export function start(chosen, apply, actions) {
     event.preventDefault();
     action();
   });
+}
+
+/** Show the whole board as text. @param {Record<string, HTMLElement>} lists by pile */
+export function readBoard(lists) {
+  const place = byId("read-out");
+  const lines = Object.values(lists).map((list) => h("p", {}, list.getAttribute("aria-label")));
+  place.replaceChildren(...lines, h("p", {}, byId("points").textContent));
+  place.hidden = false;
+  place.focus();
 }

@@ -26,6 +26,13 @@ export const seedOf = (text) =>
 /** A random seed of 53 bits, which a JavaScript number holds exactly. */
 export const newSeed = () => String(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
 
+/** Seeds of deals that can be won with either draw, for the first game, which doesn't wait for a search. */
+const FIRST = [
+  103, 105, 107, 109, 112, 113, 114, 115, 118, 119, 120, 127, 130, 131, 132, 133, 134, 136, 137, 138, 139, 140, 141,
+  142, 143, 148, 151, 153, 154, 156, 158, 162,
+];
+export const firstSeed = () => String(FIRST[Math.floor(Math.random() * FIRST.length)]);
+
 /** @param {Move} move */
 const lettered = (move) =>
   move === STOCK
@@ -161,7 +168,7 @@ function isDay(day) {
 const SETTINGS = "solisync.play";
 const COLOURS = "solisync.colours"; // shared with the pages of replays
 
-const DEFAULTS = { draw: 1, tap: true, winnable: false, four: false, large: false, left: false, keys: true };
+const DEFAULTS = { draw: 1, tap: true, winnable: true, four: false, large: false, left: false, keys: true };
 
 /** @typedef {typeof DEFAULTS & {draw: 1 | 3}} Settings */
 

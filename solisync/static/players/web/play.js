@@ -2,10 +2,10 @@
 /** /play: games one after the other, with clock, settings, and the saved game of this browser. */
 
 import { inWords } from "./board.js";
-import { claim, Game, keepGame, keptGame, newSeed, settings } from "./game.js";
+import { claim, Game, keepGame, firstSeed, keptGame, newSeed, settings } from "./game.js";
 import { local, username } from "./http.js";
 import { finish, STOCK } from "./klondike.js";
-import { byId, clock, counted, h, refuse, say, score, tell } from "./page.js";
+import { byId, clock, counted, h, refuse, say, tell } from "./page.js";
 import { Table } from "./table.js";
 
 const FLIGHT_MS = 150;
@@ -24,6 +24,8 @@ const chosen = settings();
 const table = new Table(byId("board"), { move, refuse: say, tell: say });
 /** The module for finished games. It loads after the first cards, like all that they don't need. */
 const results = () => import("./results.js");
+/** The module for settings, keys and the board as text. */
+const controls = () => import("./controls.js");
 /** The module for hints. It loads with the first move, or with the first hint. */
 const advice = () => import("./hints.js");
 
@@ -53,7 +55,8 @@ function show(flight, pile) {
   byId("points").textContent = counted(game.score, "point");
   byId("moves").textContent =
     counted(game.moves, "move") + (game.undoPlaces.length ? `, ${counted(game.undoPlaces.length, "undo")}` : "");
-  byId("undo").disabled = !game.canUndo;
+  byId("undo").disabled = game.won || !game.moves;
+  byId("redo").disabled = !game.undone.length;
   byId("finish").hidden = !finish(game.position, game.draw);
   byId("read-out").hidden = true;
   showTime();
@@ -131,7 +134,7 @@ function undo() {
   const before = game.score;
   const step = game.undo();
   if (step) done(step, before, step.to);
-  else say("Nothing to undo");
+  else tell(game.won || !game.moves ? "Nothing to undo" : "Undo goes back 64 moves at most");
 }
 
 /** Make the move again that undo took back last. */
@@ -204,6 +207,11 @@ function begin(next) {
   byId("won").hidden = true;
   byId("board").inert = !seat?.taken;
   show(0);
+  if (seat && !game.moves && !calm.matches && !document.hidden)
+    import("./dealing.js").then(
+      ({ deals }) => deals(table.board),
+      () => {},
+    );
   describe();
   history.replaceState(null, "", pathOf(game));
   setTimeout(async () => {
@@ -233,6 +241,7 @@ const deal = ({ seed, draw, day }) => begin(new Game(seed, draw, day));
 async function newDeal() {
   const { draw } = chosen;
   if (!chosen.winnable) return deal({ seed: newSeed(), draw, day: null });
+  if (!game) return deal({ seed: firstSeed(), draw, day: null });
   const stop = new AbortController();
   notice("Looking for a deal that can be won …", { "Deal now": () => stop.abort() });
   const { winnableSeed } = await import("./solver.js").catch(() => ({ winnableSeed: newSeed })); // offline, any deal
@@ -310,7 +319,7 @@ async function open(query = new URLSearchParams(location.search)) {
 /** Disable the game because another tab plays. */
 function setAside() {
   byId("board").inert = true;
-  byId("undo").disabled = byId("hint").disabled = true;
+  for (const id of ["undo", "redo", "hint"]) byId(id).disabled = true;
   notice("This game is open in another tab.", {
     "Play here": async () => (await seat?.take(true), notice(""), open()),
   });
@@ -335,15 +344,6 @@ function applySettings() {
   table.mirror(chosen.left);
 }
 
-/** Show the whole board as text. */
-function readBoard() {
-  const place = byId("read-out");
-  const lines = Object.values(table.board.lists).map((list) => h("p", {}, list.getAttribute("aria-label")));
-  place.replaceChildren(...lines, h("p", {}, `${score(game.score)} points`));
-  place.hidden = false;
-  place.focus();
-}
-
 const actions = /** @type {Record<string, () => void>} */ ({
   undo,
   redo,
@@ -351,7 +351,7 @@ const actions = /** @type {Record<string, () => void>} */ ({
   finish: finishing,
   again,
   copy: async () => (await import("./share.js")).copyLink(),
-  read: readBoard,
+  read: async () => (await controls()).readBoard(table.board.lists),
   new: leave,
   "help-open": () => byId("help").showModal(),
 });
@@ -391,7 +391,7 @@ results().then(
   ({ start }) => start({ again, deal: actions.new }),
   () => {},
 );
-import("./controls.js").then(
+controls().then(
   ({ start }) => start(chosen, applySettings, actions),
   () => {},
 );

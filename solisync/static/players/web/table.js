@@ -15,6 +15,7 @@ import { counted, h } from "./page.js";
  * @typedef {{move: (move: Move) => void, refuse: (text: string) => void, tell: (text: string) => void}} Page
  */
 
+const REFUSED_MS = 600;
 const SHAKE = [0, -5, 5, -3, 0].map((x) => ({ translate: `${x}px` }));
 
 /** The name of an empty pile's button, which screen readers read without its list. @param {string} pile @param {Position} position */
@@ -212,8 +213,13 @@ export class Table {
   #refuse(spot, to) {
     const cards = this.cardsAt(spot);
     if (!cards.length) return this.page.refuse("No card here, and none selected");
-    for (const card of cards)
-      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.board.cards[card].item.animate(SHAKE, 160);
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    for (const card of cards) {
+      const { item } = this.board.cards[card];
+      if (!calm) item.animate(SHAKE, 160);
+      item.classList.toggle("refused", calm);
+      if (calm) setTimeout(() => item.classList.remove("refused"), REFUSED_MS);
+    }
     this.select(null);
     this.page.refuse(`${named(cards[0])} does not fit ${to ? `on ${place(to)}` : "anywhere"}`);
   }

@@ -3,7 +3,7 @@
 
 import { username } from "./http.js";
 import { GUEST, journalOf, journals } from "./journal.js";
-import { byId, clock, counted, h, leftOf, score, sentence } from "./page.js";
+import { byId, clock, counted, h, leftOf, score, sentence, tell } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 /** @typedef {import("./outbox.js").Trouble} Trouble */
@@ -14,7 +14,9 @@ const FALL = { first: 250, apart: 20, each: 1150, steps: 24 }; // in millisecond
 let game;
 /** @type {any} the verdict on the upload of this game, or with `error` the reason why it is unknown */
 let verdict = null;
-let rank = ""; // it begins with a space if a link stands before it
+/** @type {string | null} null for a player who isn't on the leaderboard */
+let rank = "";
+let shownReplay = "";
 /** Ask for the verdict now. */
 export let ask = () => {};
 /** End the fall of the cards. */
@@ -127,8 +129,32 @@ function uploadOf(all, trouble) {
   const replay = all.uploaded[game.id];
   if (!replay) return whereKept(all, trouble).map((told) => told && h("p", {}, told));
   if (!verdict) judge(replay);
-  const choose = rank.startsWith(" ") && h("a", { href: "/leaderboard" }, "Choose a name on the leaderboard");
-  return [rank && h("p", { class: "place" }, choose, rank), h("p", {}, verdictInWords())];
+  return [rank === null ? appear() : rank && h("p", { class: "place" }, rank), h("p", {}, verdictInWords())];
+}
+
+/** An offer to appear on the leaderboard under the username. */
+function appear() {
+  const name = username() ?? "";
+  const click = async () => {
+    const { ask } = await import("./api.js");
+    try {
+      await ask("POST", "/api/leaderboard/opt-in", { json: { display_name: name } });
+      const { rankOf } = await import("./verdict.js");
+      tell("Your wins are on the leaderboard.");
+      rank = await rankOf(game, shownReplay);
+      dispatchEvent(new Event("verdict"));
+    } catch (error) {
+      tell(sentence(error));
+      location.assign("/leaderboard"); // the player may choose another name there
+    }
+  };
+  return h(
+    "p",
+    { class: "place" },
+    `Show this win on the leaderboard as “${name}”? `,
+    h("button", { type: "button", click }, "Show it"),
+    h("a", { href: "/leaderboard" }, "Another name"),
+  );
 }
 
 /** This game beside the player's others: of the account, as last answered, and of this browser. @param {any} all */
@@ -198,12 +224,13 @@ export function put(id, key, content) {
 function judge(replay) {
   const judged = game;
   verdict = { status: "pending" };
-  const tell = (/** @type {any} */ told) => {
+  shownReplay = replay;
+  const told = (/** @type {any} */ told) => {
     if (judged !== game) return false;
     ({ verdict, rank } = { verdict, rank, ...told });
     dispatchEvent(new Event("verdict"));
     return true;
   };
   const waiting = (/** @type {() => void} */ now) => (ask = now);
-  import("./verdict.js").then(({ judge }) => judge(judged, replay, tell, waiting)).catch(() => (verdict = null)); // offline
+  import("./verdict.js").then(({ judge }) => judge(judged, replay, told, waiting)).catch(() => (verdict = null)); // offline
 }
