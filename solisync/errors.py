@@ -46,8 +46,9 @@ _415 = Literal["content_encoding"]
 _429 = Literal["rate_limited"]
 _431 = Literal["header_too_large"]
 _500 = Literal["internal"]
+_501 = Literal["transfer_encoding"]
 _503 = Literal["unavailable"]
-Code = Literal[_400, _401, _403, _404, _405, _408, _409, _413, _415, _429, _431, _500, _503]
+Code = Literal[_400, _401, _403, _404, _405, _408, _409, _413, _415, _429, _431, _500, _501, _503]
 
 STATUS: dict[Code, int] = {
     code: status
@@ -64,6 +65,7 @@ STATUS: dict[Code, int] = {
         429: _429,
         431: _431,
         500: _500,
+        501: _501,
         503: _503,
     }.items()
     for code in get_args(codes)

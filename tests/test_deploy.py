@@ -15,7 +15,7 @@ from solisync.settings import env_file
 from solisync.settings.settings import ServingSettings, Settings
 from solisync.settings.table import TABLE
 from solisync.supervisor import STOP_MARGIN_SECONDS
-from solisync.web.wire.channel import BODY_SECONDS
+from solisync.web.wire.connection import BODY_SECONDS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
 from tests.deploy import units
 from tests.harness.constants import ROOT, SECRET

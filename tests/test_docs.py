@@ -48,10 +48,10 @@ from solisync.web.app import HANDLER_SECONDS
 from solisync.web.console.route import TEXT_MAX
 from solisync.web.documents import ACCEPT_MAX
 from solisync.web.route import Json
-from solisync.web.wire import body, channel, deadlines
+from solisync.web.wire import body, connection, deadlines, parse
 from solisync.web.wire.access_log import ORIGIN_CHARACTERS
 from solisync.web.wire.connections import UNFINISHED_MAX, UNREAD_MAX
-from solisync.web.wire.lean_request import PARAMETERS_MAX
+from solisync.web.wire.request import PARAMETERS_MAX
 from tests import script_facts
 from tests.harness.console import table as console_table
 from tests.harness.constants import BIN, PASSWORD, ROOT
@@ -153,17 +153,17 @@ def test_bounds_on_the_security_page_are_those_of_the_code():
     auth, reports = (f"{limit.most} in {limit.seconds} s from one address" for limit in (AUTH, ANALYTICS))
     quota = next(setting.default for setting in TABLE if setting.field == "replay_quota_mib")
     figures = {
-        "header": f"{channel.MAX_HEADER_BYTES // 1024} KiB, {channel.MAX_HEADERS} lines, {channel.HEADER_SECONDS:g} s",
-        "body": f"{MAX_BODY // MIB} MiB, {channel.BODY_SECONDS:g} s;",
+        "header": f"{parse.MAX_HEADER_BYTES // 1024} KiB, {parse.MAX_HEADERS} lines, {connection.HEADER_SECONDS:g} s",
+        "body": f"{MAX_BODY // MIB} MiB, {connection.BODY_SECONDS:g} s;",
         "new guests": f"{GUEST.most} in {GUEST.seconds:,} s from one address (`SOLISYNC_GUEST_LIMIT`)",
         "unfinished bodies": f"{UNFINISHED_MAX // MIB} MiB of all clients together in each process",
         f"bodies over {LARGE_BYTES // 1024} KiB": f"a burst of {BURST_BYTES // MIB} MiB,"
         f" then {BYTES_PER_SECOND // MIB} MiB a second, for each account",
-        "requests that a client sends ahead": f"{channel.ANSWERS_PER_TURN} of a connection in a turn",
+        "requests that a client sends ahead": f"{connection.ANSWERS_PER_TURN} of a connection in a turn",
         "JSON": f"{MAX_NESTING} levels",
         "chunks of a body": f"{body.CHUNKS:,} in a row must have {body.CHUNK_BYTES} bytes on average, else 400;"
         f" {body.CHUNKS_PER_TURN} of a connection in a turn of the reactor, then as above;"
-        f" {body.LINE_MAX // 1024} KiB of extensions each, and {channel.MAX_HEADERS} trailers",
+        f" {body.LINE_MAX // 1024} KiB of extensions each, and {parse.MAX_HEADERS} trailers",
         "query": f"{PARAMETERS_MAX} parameters, then 400",
         "handling": f"{HANDLER_SECONDS:g} s, then 503",
         "a connection between requests": "120 s",
@@ -206,7 +206,7 @@ def test_security_page_has_every_text_that_clients_send():
     read |= {name for route in routes for name in route.query}
     read |= {f"{{{name}}}" for route in routes for name in route.variables}
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "solisync" / "web").rglob("*.py"))
-    read |= set(re.findall(r"\b(?:fields?|values)\(b\"([a-z-]+)\"\)", sources))
+    read |= set(re.findall(r"\b(?:fields?|values)(?:\.get\(|\[|\()b\"([a-z-]+)\"", sources))
     assert set(shown) == read
     figures = {
         "username": f"{USERNAME_LENGTH[0]}–{USERNAME_LENGTH[-1]} letters",
@@ -226,7 +226,7 @@ def test_security_page_has_every_text_that_clients_send():
         "accept-encoding": f"{ACCEPT_MAX} characters",
         "x-forwarded-for": f"{HOPS_MAX} hops from the right, {ADDRESS_MAX} characters each",
         "origin": f"{ORIGIN_CHARACTERS} characters",
-        "host": f"{channel.MAX_HEADER_BYTES // 1024} KiB with the header",
+        "host": f"{parse.MAX_HEADER_BYTES // 1024} KiB with the header",
     }
     for name, figure in figures.items():
         assert shown[name].startswith(figure), name

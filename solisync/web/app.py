@@ -30,7 +30,7 @@ from ..rules.shapes import MAX_BODY
 from .error_replies import Presentation, as_json, error_reply
 from .handler_limits import OneAtATime, TimeLimit
 from .route import Route
-from .wire.reply import BODY_COMPRESSED, BODY_TOO_LARGE, Refusal, Reply
+from .wire.reply import BODY_COMPRESSED, BODY_TOO_LARGE, Reply
 from .wire.request import Request, named_method
 
 HANDLER_SECONDS = 15.0
@@ -86,27 +86,24 @@ class App(KleinResource):
         klein.handle_errors(Exception)(self._send_error)
         super().__init__(klein)
 
-    def admit(self, request: Request, size: int | None) -> Refusal | None:
-        """Find the route of a request whose head has arrived; returns the error if the body is too large or compressed.
-
-        `size` is None while the size of the body is unknown. Raises Refused if the body won't be read.
-        """
+    def admit(self, request: Request, size: int | None) -> None:
+        """Find the route of a request whose head has arrived, and decide on its body; see Resource."""
         route: Route | None = request.route
         if route is None and request.unrouted is None:
             try:
-                route, request.variables = self._urls.find(request.method, request.target)
+                route, request.variables = self._urls.find(request.method, request.path)
             except HTTPException as error:
                 request.unrouted = error
-                request.shared = self._urls.is_shared(error, request.target)
+                request.shared = self._urls.is_shared(error, request.path)
             else:
                 request.route = route
                 request.shared = route.shared
         if size == 0:
-            return None
+            return
         if size is not None and size > MAX_BODY:
-            return BODY_TOO_LARGE if route is None else route.too_large
+            raise BODY_TOO_LARGE() if route is None else route.too_large()
         if route is not None and request.has_compressed_body:
-            return BODY_COMPRESSED
+            raise BODY_COMPRESSED()
         if route is None or route.body is None:
             raise NotFound()
         client = self._recognize(request, route)
@@ -115,7 +112,6 @@ class App(KleinResource):
                 self._keep_out(request)
             self._large_bodies.admit(client, size)
             request.body.parsing = self._large_bodies.parsing(client, size)
-        return None
 
     def _recognize(self, request: Request, route: Route) -> str:
         """Identify the client of a request by its head alone; raises Refused unless the body may be read."""

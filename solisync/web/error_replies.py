@@ -79,7 +79,7 @@ def _refused(request: Request, error: Refused) -> Reply:
 
 
 def _method_not_allowed(request: Request, methods: str) -> Reply:
-    asks = request.method == b"OPTIONS" and request.requestHeaders.hasHeader("Access-Control-Request-Method")
+    asks = request.method == b"OPTIONS" and request.values(b"access-control-request-method")
     if asks and request.allowed_origin is not None:
         return preflight(methods)
     return Reply.error("method_not_allowed", "method not allowed", {"Allow": methods})

@@ -193,7 +193,6 @@ def make_site(parts: Parts) -> Site:
         app,
         parts.reactor,
         metrics=parts.metrics,
-        admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         cors_origins=settings.cors_origins,
         access_lines=settings.access_log,

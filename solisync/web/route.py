@@ -18,11 +18,18 @@ from ..rules.sessions import REFRESH_LIFETIME, user_agent
 from ..settings.settings import ServingSettings
 from ..storage.operators.acts import Actor
 from .documents import takes_gzip
-from .wire.reply import BODY_TOO_LARGE, Refusal, Reply
+from .wire.reply import BODY_TOO_LARGE, Abandoned, Reply
 from .wire.request import Request
 
 # The errors of requests without a route yet, and of failures of the service.
-ANY_ROUTE: tuple[Code, ...] = ("bad_request", "request_timeout", "header_too_large", "internal", "unavailable")
+ANY_ROUTE: tuple[Code, ...] = (
+    "bad_request",
+    "request_timeout",
+    "header_too_large",
+    "transfer_encoding",
+    "internal",
+    "unavailable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +68,12 @@ class Upload:
     """An unchecked body of one of these media types. `too_large` replaces the usual error for a body over the limit."""
 
     media_types: tuple[str, ...]
-    too_large: Refusal
+    too_large: Callable[[], Abandoned]
 
     @property
     def errors(self) -> tuple[Code, ...]:
         """The codes of errors in addition to the handler's own."""
-        return (self.too_large.code,)
+        return (self.too_large().code,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +220,8 @@ class Route:
         return "if_none_match" in dict(self.arguments)
 
     @property
-    def too_large(self) -> Refusal:
-        """The error for a body over the limit."""
+    def too_large(self) -> Callable[[], Abandoned]:
+        """Makes the error for a body over the limit."""
         return self.body.too_large if isinstance(self.body, Upload) else BODY_TOO_LARGE
 
     @cached_property

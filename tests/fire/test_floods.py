@@ -12,7 +12,7 @@ from twisted.internet.threads import deferToThread
 
 from solisync.access.rate_limit import AUTH, REMEMBERED, RateLimiter
 from solisync.errors import TooMany
-from solisync.web.wire.channel import LINGER_BYTES
+from solisync.web.wire.connection import LINGER_BYTES
 from tests.fire.raw import Watch, head, percentile, pipeline, pour, regular_files, rss, running, volley
 from tests.harness.concurrency import at_once
 from tests.harness.housekeeping import make_housekeeping

@@ -6,7 +6,7 @@ Source: docs/security.md "Bounds".
 from twisted.internet.task import deferLater
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire import channel
+from solisync.web.wire import connection
 from tests.fire.raw import Crowd, Kind, Watch, head, running
 from tests.harness.postgres import truncate
 from tests.harness.processes import free_port
@@ -26,8 +26,8 @@ async def test_slow_clients_of_the_console_do_not_delay_players(serve, shared_ds
     port = free_port()
     process = await serve(shared_dsn, SOLISYNC_ADMIN_LISTEN=f"tcp:{port}:interface=127.0.0.1")
     slow = {
-        Kind(name="head", opening=b"GET /players HTTP/1.1\r\nHost: localhost\r\nX-Slow: "): channel.HEADER_SECONDS,
-        Kind(name="body", opening=opening("Content-Length: 9000")): channel.BODY_SECONDS,
+        Kind(name="head", opening=b"GET /players HTTP/1.1\r\nHost: localhost\r\nX-Slow: "): connection.HEADER_SECONDS,
+        Kind(name="body", opening=opening("Content-Length: 9000")): connection.BODY_SECONDS,
     }
     large = {
         Kind(name="large head", opening=opening("X-Large: " + "x" * 70_000), drips=False): 431,

@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire import channel, deadlines
+from solisync.web.wire import connection, deadlines
 from tests.fire.raw import Crowd, Kind, Watch, ask, head, running
 from tests.harness.concurrency import at_once
 from tests.harness.constants import PATIENCE
@@ -48,8 +48,8 @@ async def test_slow_clients_are_cut_and_delay_no_other(serve, shared_dsn, reacto
     # the connections to the database keep buffers as large as the largest answer they ever had
     await at_once(16, lambda _: fetch(process.port, large), range(64))
     kinds = {
-        Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): channel.HEADER_SECONDS,
-        Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): channel.BODY_SECONDS,
+        Kind(name="header", opening=b"GET /health HTTP/1.1\r\nHost: a\r\nX-Slow: "): connection.HEADER_SECONDS,
+        Kind(name="body", opening=head("POST", "/api/sync/push", "Content-Length: 9000")): connection.BODY_SECONDS,
         Kind(name="unread", opening=large * 20, drips=False, reads=False): deadlines.UNREAD_SECONDS,
     }
     crowd = Crowd(process.port, kinds, each)
@@ -118,9 +118,9 @@ def test_unread_answers_have_a_bound(bench):
         connection.dataReceived(request)
         stalled.append((connection, transport))
         received += slow.drained()
-        assert sum(len(piece) for channel in bench.connections.open for piece in channel._unsent) <= 10 * big
+        assert sum(len(piece) for channel in bench.connections.open for piece in channel.sender._unsent) <= 10 * big
     assert [answer.body for answer in parse(received)] == [bench.pages.big]
-    given_up = [not connection._unsent for connection, _ in stalled]
+    given_up = [not each.sender._unsent for each, _ in stalled]
     assert any(given_up)
     assert given_up == sorted(given_up, reverse=True)
     stalled[0][1].drained()

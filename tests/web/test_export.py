@@ -362,7 +362,7 @@ async def test_unread_exports_hold_no_database_connection(small, reactor):
     for number in range(8):
         readers.append(Reader(small, await collector(small, f"player_{number}")))
     stalled = small.service.site.connections
-    await until(reactor, lambda: sum(each._waitingForTransport for each in stalled.open) == 8)
+    await until(reactor, lambda: sum(each.sender.full for each in stalled.open) == 8)
     await until(reactor, lambda: pool(small).used == 0)
     client = await small.player("ann")
     for _ in range(20):
@@ -372,7 +372,7 @@ async def test_unread_exports_hold_no_database_connection(small, reactor):
     assert stalled.unread.used < 8 * 1.4 * MIB
     for reader in readers:
         reader.close()
-    await until(reactor, lambda: not [each for each in stalled.open if each._waitingForTransport])
+    await until(reactor, lambda: not [each for each in stalled.open if each.sender.full])
 
 
 async def test_export_stops_when_its_client_hangs_up(small, reactor, no_lost_failures):
@@ -385,7 +385,7 @@ async def test_export_stops_when_its_client_hangs_up(small, reactor, no_lost_fai
         if most:
             await until(reactor, lambda reader=reader, most=most: reader.read_some() or len(reader.received) > most)
         reader.close()
-        await until(reactor, lambda: not any(each.requests for each in open_connections))
+        await until(reactor, lambda: not any(each.request for each in open_connections))
         await until(reactor, lambda: pool(small).used == 0)
     again(small)
     assert len(json.loads(await client.export())["replays"]) == 40

@@ -17,7 +17,7 @@ from tests.harness.event_streams import won
 from tests.reference import FILE, page
 
 MAY_BE_A_DATE = ("ReplayFacts", "recorded_at")
-OF_ANY_ROUTE = {"400", "408", "415", "431", "500", "503"}
+OF_ANY_ROUTE = {"400", "408", "415", "431", "500", "501", "503"}
 
 
 async def test_document_lists_every_route_and_its_shapes(server):

@@ -4,8 +4,8 @@ from unittest.mock import patch
 
 import pytest
 
-from solisync.web.wire import lean_request
-from solisync.web.wire.lean_request import PARAMETERS_MAX
+from solisync.web.wire import request
+from solisync.web.wire.request import PARAMETERS_MAX
 from tests.harness.payloads import progress_of
 
 JSON_ROUTES = ("/health", "/api/replays/recent", "/api/openapi.json")
@@ -49,6 +49,6 @@ async def test_page_ignores_its_query(server, path):
 
 
 async def test_query_is_parsed_once_for_all_parameters(server):
-    with patch.object(lean_request, "parse_qsl", wraps=lean_request.parse_qsl) as parse:
+    with patch.object(request, "parse_qsl", wraps=request.parse_qsl) as parse:
         assert await code_of(server, "/api/replays/recent?limit=1&verdict=verified") == (200, None)
     assert parse.call_count == 1

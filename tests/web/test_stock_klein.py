@@ -25,12 +25,13 @@ class StockRequest(Request):
     route = claims = admin = allowed_origin = None
     shared, token_read, request_id = True, False, "stock"
     caller = SimpleNamespace(name="127.0.0.1", bucket="127.0.0.1")
-    bearer, field, fields = OwnRequest.bearer, OwnRequest.field, OwnRequest.fields
+    bearer, field, fields, values = OwnRequest.bearer, OwnRequest.field, OwnRequest.fields, OwnRequest.values
     check_query, query, _parameters = OwnRequest.check_query, OwnRequest.query, None
     _query_text, _read_query = OwnRequest._query_text, OwnRequest._read_query
 
-    def values(self, name):
-        return self.requestHeaders.getRawHeaders(name, [])
+    @property
+    def given(self):
+        return {name.lower(): values for name, values in self.requestHeaders.getAllRawHeaders()}
 
     @property
     def body(self):

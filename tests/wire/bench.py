@@ -5,8 +5,6 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
 from solisync.process.metrics import Metrics
 from solisync.rules.shapes import MAX_BODY
@@ -60,63 +58,52 @@ class Streamed:
         self.end = "unread" if unread else "left"
 
 
-class Pages(Resource):
+class Pages:
     """GET /now answers immediately, /later when the test wants, /big with 3.5 pieces; POST returns its body's size.
 
     GET /pieces answers with the pieces of `pieces`, an async generator function. GET /stream is one of `streams`.
     """
 
-    isLeaf = True
     big = b"x" * (7 * PIECE_BYTES // 2)
 
     def __init__(self):
-        super().__init__()
         self.waiting = []
         self.streams = []
 
-    def render_GET(self, request):
-        if request.path == b"/later":
+    def admit(self, request, size):
+        """Refuse a body that is too large, as an app without routes."""
+        if size is not None and size > MAX_BODY:
+            raise BODY_TOO_LARGE()
+
+    def render(self, request):
+        if request.method == b"POST":
+            request.answer(Reply(body=str(len(request.body.read())).encode()))
+        elif request.path == b"/later":
             self.waiting.append(request)
-            return NOT_DONE_YET
-        if request.path == b"/broken":
+        elif request.path == b"/broken":
             raise LookupError("no such page")
-        if request.path == b"/stream":
+        elif request.path == b"/stream":
             self.streams.append(Streamed())
             request.answer(Reply(stream=self.streams[-1], content_type="text/event-stream"))
-            return NOT_DONE_YET
-        if request.path == b"/pieces":
+        elif request.path == b"/pieces":
             request.answer(Reply(pieces=self.pieces()))
-            return NOT_DONE_YET
-        body = self.big if request.path == b"/big" else b"{}"
-        request.answer(Reply(body=body))
-        return NOT_DONE_YET
-
-    def render_POST(self, request):
-        request.answer(Reply(body=str(len(request.body.read())).encode()))
-        return NOT_DONE_YET
+        else:
+            request.answer(Reply(body=self.big if request.path == b"/big" else b"{}"))
 
     def answer(self):
         request = self.waiting.pop(0)
         request.answer(Reply(body=b"{}"))
 
 
-def admit(request, size):
-    """Return the refusal of a body that is too large for an app without routes."""
-    return BODY_TOO_LARGE if size is not None and size > MAX_BODY else None
-
-
 class Bench:
     """A site and its connections, with a clock that the test controls."""
 
-    def __init__(self, **settings):
+    def __init__(self, *, admit=None, **settings):
         self.clock = task.Clock()
         self.pages = Pages()
-        options = {
-            "trusted_proxies": (),
-            "cors_origins": frozenset(),
-            "admit": admit,
-            **settings,
-        }
+        if admit is not None:
+            self.pages.admit = admit
+        options = {"trusted_proxies": (), "cors_origins": frozenset(), **settings}
         self.site = Site(self.pages, self.clock, metrics=Metrics(), **options)
         self.connections = self.site.connections
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from solisync.rules.shapes import MAX_BODY
-from solisync.web.wire.reply import Refusal
+from solisync.web.wire.reply import Abandoned
 from tests.harness.constants import PASSWORD
 from tests.wire.bench import Bench
 from tests.wire.cases import GET, LAST
@@ -50,8 +50,12 @@ def test_limit_of_a_body_is_exact(bench, size, status, chunked):
 
 def test_route_may_have_its_own_error_for_a_large_body():
     """The route is found by method and path, however the target is spelled."""
-    refusals = {(b"PUT", b"/a"): Refusal("avatar_too_large", "too large a")}
-    bench = Bench(admit=lambda request, size: refusals[request.method, request.target])
+
+    def admit(request, size):
+        assert (request.method, request.path) == (b"PUT", b"/a")
+        raise Abandoned("avatar_too_large", "too large a")
+
+    bench = Bench(admit=admit)
     for target in (b"/a", b"/a?b", b"http://h/a", b"http://h:80/a?/b"):
         _, transport = bench.connect(b"PUT %b HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n" % target)
         assert [(answer.status, answer.error) for answer in parse(transport.value())] == [(400, "too large a")]

@@ -18,18 +18,16 @@ def chunk(size):
 
 
 def decoded(coded, sizes=()):
-    """Return the calls of `on_data` and the bytes after the end; the bytes arrive in pieces of these sizes."""
-    bodies, after, later, at = [], [], [], 0
-    chunks = Chunks(bodies.append, after.append, later.append)
+    """Return the parts of the body and the bytes after the end; the bytes arrive in pieces of these sizes."""
+    bodies, after, at = [], b"", 0
+    chunks = Chunks()
     for size in (*sizes, len(coded)):
         piece, at = coded[at : at + size], at + size
-        while piece and not after:
-            chunks.dataReceived(piece)
-            piece = b"".join(later)
-            later.clear()
-        if after and piece:
-            after.append(piece)
-    return bodies, b"".join(after) if after else None
+        while piece and not chunks.ended:
+            body, piece = chunks.decode(piece)
+            bodies += [body] if body else []
+        after += piece
+    return bodies, after if chunks.ended else None
 
 
 @given(

@@ -161,8 +161,7 @@ def test_unix_socket_is_always_a_trusted_proxy(bench, warnings):
         (b"X-Forwarded-For: 198.51.100.1\r\n", "198.51.100.1", "198.51.100.1"),
     ]:
         channel, _ = bench.connect(b"GET /later HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n", UNIXAddress("/s"))
-        (request,) = channel.requests
-        assert request.caller == (name, bucket_name, False)
+        assert channel.request.caller == (name, bucket_name, False)
         assert not warnings
 
 

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet import defer
 from twisted.internet.error import ConnectError, ConnectionRefusedError
 
+from solisync.web.wire.connection import State
 from solisync.web.wire.connections import GRACE_SECONDS
 from tests.harness.constants import PASSWORD
 from tests.harness.service import start
@@ -88,7 +89,7 @@ async def test_stopping_service_finishes_running_requests(reactor, connect, shar
     await idle.until(lambda data: data.endswith(b"}"))
     body = json.dumps({"username": "ann", "password": PASSWORD}).encode()
     busy.send(post("/api/auth/register", f"Content-Length: {len(body)}\r\n") + body)
-    while not any(channel._handlingRequest for channel in running.service.site.connections.open):
+    while not any(channel.state is State.REPLY for channel in running.service.site.connections.open):
         await turn()
     stopped = running.service.stopService()
     await turn()

@@ -8,7 +8,7 @@ import pytest
 import pytest_twisted
 from twisted.internet.threads import deferToThread
 
-from solisync.web.wire.sending import INTERIM, PROBE_SECONDS
+from solisync.web.wire.deadlines import INTERIM, PROBE_SECONDS
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.wire.cases import HEALTH
 from tests.wire.sockets import parse, post, turn
@@ -53,7 +53,7 @@ async def until(condition):
 
 
 def is_probing(channel):
-    return channel._probe is not None and channel._probe._timer is not None
+    return channel.probe is not None and channel.probe.running
 
 
 async def probe(bench):
@@ -128,7 +128,7 @@ async def test_hang_up_cancels_the_request(bench, port):
     client.close()
     (request,) = bench.pages.waiting
     gone = []
-    request.notifyFinish().addErrback(gone.append)
+    request.on_gone = lambda: gone.append(request)
     for _ in range(2):
         await probe(bench)
     await until(lambda: gone)
@@ -177,7 +177,7 @@ async def test_half_closed_client_must_read(bench, port):
     with closing(port()) as client:
         client.sendall(LATER.replace(b"later", b"big"))
         client.shutdown(socket.SHUT_WR)
-        await until(lambda: any(channel._waitingForTransport for channel in bench.connections.open))
+        await until(lambda: any(channel.sender.full for channel in bench.connections.open))
         for _ in range(61):
             bench.clock.advance(PROBE_SECONDS)
             await turn()

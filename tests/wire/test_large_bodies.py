@@ -122,7 +122,7 @@ async def test_large_body_of_a_refused_player_is_dropped(server, connect, reacto
         wire = await connect(server.port)
         part = b"%x\r\n%b\r\n" % (len(half), half) if framing is CHUNKED else half
         wire.send(f"{head}Connection: close\r\n{framing}\r\n\r\n".encode() + part)
-        while not (begun := [each.requests[-1].body for each in site.connections.open if each.requests]):
+        while not (begun := [each.request.body for each in site.connections.open if each.request]):
             await turn()
         while begun[0].received < len(half) or (begun[0].unwanted is None) == (player is not cyd):
             await turn()

@@ -6,7 +6,7 @@ from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.logger import formatEvent, globalLogPublisher
 
 from tests.wire.bench import Bench
-from tests.wire.cases import HEALTH, LAST, MALFORMED, UNUSUAL
+from tests.wire.cases import GET, HEALTH, LAST, MALFORMED, UNUSUAL
 from tests.wire.sockets import parse
 
 
@@ -37,6 +37,18 @@ async def test_malformed_request_ends_a_real_connection(talk):
     )
     assert {len(answers) for answers in ends} == {1}
     assert {(answer.status, answer.error) for (answer,) in ends} == {(400, "bad request")}
+
+
+@pytest.mark.parametrize("lines", [b"deflate, Chunked", b"gzip\r\nTransfer-Encoding: chunked", b"a, b,chunked"])
+def test_unknown_transfer_coding_gets_501(lines):
+    """The length is known if `chunked` is the last coding, but the service can't decode the others."""
+    _, transport = Bench().connect(GET + b"Transfer-Encoding: %b\r\n\r\n0\r\n\r\n" % lines + HEALTH)
+    (answer,) = parse(transport.value())
+    assert (answer.status, answer.headers["error-code"], answer.headers["connection"]) == (
+        501,
+        "transfer_encoding",
+        "close",
+    )
 
 
 @pytest.mark.parametrize("request_bytes", UNUSUAL)

@@ -180,7 +180,7 @@ def test_oldest_unread_reply_is_cut_off_at_the_shared_bound(bench):
     for _ in range(6):
         channels.append(begun(bench))
         assert bench.connections.unread.used <= 3 * len(BIG)
-    assert not channels[0][0]._unsent
+    assert not channels[0][0].sender._unsent
     channels[0][1].drained()
     assert channels[0][1].closing == "abort"
 

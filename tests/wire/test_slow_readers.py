@@ -57,7 +57,7 @@ async def test_bytes_that_a_client_has_taken_are_known(reactor, connect):
         await turn()  # an acknowledgement may take a while
     wire.transport.pauseProducing()
     wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
-    while not channel._waitingForTransport:
+    while not channel.sender.full:
         await turn()
     assert deadlines.acknowledged_bytes(channel.transport) < 8_000_000
     assert deadlines.acknowledged_bytes(None) == 0
@@ -122,7 +122,7 @@ async def test_real_client_that_reads_nothing_is_cut_off(reactor, connect):
     wire = await connect(port.getHost().port)
     wire.transport.pauseProducing()
     wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
-    while not any(channel._waitingForTransport for channel in bench.connections.open):
+    while not any(channel.sender.full for channel in bench.connections.open):
         await turn()
     while bench.connections.open:
         bench.clock.advance(30)

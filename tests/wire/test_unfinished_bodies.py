@@ -99,7 +99,7 @@ async def test_unread_body_is_dropped_as_it_arrives(connect, shared_service, met
         lines += b"Authorization: Bearer %b\r\n" % token.encode()
     wire.send(begun(target.encode(), method.encode(), lines, length))
     site = shared_service.service.site
-    while not any(channel.requests and channel.requests[-1].body.received for channel in site.connections.open):
+    while not any(channel.request and channel.request.body.received for channel in site.connections.open):
         await turn()
     assert site.connections.unfinished.used == 0
     assert wire.received == b""

@@ -25,7 +25,7 @@ from ..error_replies import error_reply
 from ..parts import Parts
 from ..resources.openapi import Interface, OpenApi
 from ..route import Route, routes_of
-from ..wire.reply import Refusal, Reply
+from ..wire.reply import Reply
 from ..wire.request import Request
 from ..wire.site import Site
 from .acts import Acts
@@ -63,10 +63,10 @@ class AdminsApp(App):
         self._hosts = hosts
         self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=common["reactor"])
 
-    def admit(self, request: Request, size: int | None) -> Refusal | None:
+    def admit(self, request: Request, size: int | None) -> None:
         """Admit a request as for players; raises Forbidden if the host isn't the console's, before any body is read."""
         self._check_host(request)
-        return super().admit(request, size)
+        super().admit(request, size)
 
     def render(self, request: Any) -> Any:
         try:
@@ -172,7 +172,6 @@ def make_console(parts: Parts) -> Site:
         app,
         reactor,
         metrics=parts.metrics,
-        admit=app.admit,
         trusted_proxies=settings.trusted_proxies,
         trust_unix=False,
         cors_origins=frozenset(),

@@ -1,5 +1,6 @@
 """Avatars over HTTP (docs/protocol.md "The player")."""
 
+from functools import partial
 from typing import ClassVar
 
 from ...errors import Locked, NotFound
@@ -10,7 +11,7 @@ from ...rules.avatars import AVATAR_TOO_LARGE, AVATAR_TYPES, check_avatar, media
 from ...rules.shapes import Ok, is_id
 from ...storage.players import avatars
 from ..route import Content, Upload, delete, get, put
-from ..wire.reply import Refusal, Reply, matches
+from ..wire.reply import Abandoned, Reply, matches
 
 # A browser that opens an avatar as a page runs no script in it (docs/security.md "Uploads").
 SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
@@ -31,7 +32,7 @@ class Avatars:
         summary="Set the player's avatar",
         protected=True,
         for_guests=False,
-        body=Upload(AVATAR_TYPES, too_large=Refusal("avatar_too_large", AVATAR_TOO_LARGE)),
+        body=Upload(AVATAR_TYPES, too_large=partial(Abandoned, "avatar_too_large", AVATAR_TOO_LARGE)),
         errors=("avatar_type", "avatar_signature", "locked", "user_not_found"),
         links={"avatar": {"user_id": "$response.body#/id"}},
     )

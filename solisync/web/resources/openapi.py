@@ -32,6 +32,7 @@ _MEANING = {
     429: "The client has exceeded a rate limit, or its budget of large bodies",
     431: "The request header is too large",
     500: "The service failed; details are in its log",
+    501: "The body has a transfer coding that the service doesn't know",
     503: "The service is unavailable for now",
 }
 _REASONS: dict[Code, str] = {  # the meanings of status 403

@@ -6,7 +6,6 @@ from twisted.logger import Logger
 
 from ...process.logs import quick_info
 from ...process.metrics import Metrics
-from .reply import Refusal
 
 PATH_BYTES = 256  # longer than any route; a pipe keeps lines of several workers intact up to 4,096 bytes
 
@@ -68,17 +67,17 @@ class AccessLog:
             request_id=request_id,
         )
 
-    def refused(self, refusal: Refusal, *, client: str, request_id: str) -> None:
+    def refused(self, status: int, message: str, *, client: str, request_id: str) -> None:
         """Count and log a refused connection."""
-        self._metrics.requests.labels("", "", refusal.status).inc()
+        self._metrics.requests.labels("", "", status).inc()
         if not self._lines:
             return
         _log.info(
             "{client} refused: {status} {message} {request_id}",
             client=client,
             request_id=request_id,
-            status=refusal.status,
-            message=refusal.message,
+            status=status,
+            message=message,
         )
 
     def warn_of_untrusted_proxy(self, peer: str | None) -> None:

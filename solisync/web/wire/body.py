@@ -1,6 +1,5 @@
 """The body of a request as it arrives, and the chunked transfer coding (RFC 9112 §7.1) at a bounded cost."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 
@@ -60,32 +59,23 @@ class MalformedChunks(ValueError):
 
 
 class Chunks:
-    """Decodes the body of one request. `on_data` is called once for all chunks that arrive together.
+    """Decodes the body of one request, up to CHUNKS_PER_TURN chunks in each call."""
 
-    After CHUNKS_PER_TURN chunks, `put_off` is called with the bytes to decode in another turn of the reactor. After the
-    last chunk, `on_end` is called with the bytes that follow the body.
-    """
+    ended = False  # whether the body is complete
+    _rest = _CRLF  # a part of a line; a chunk's line begins with the line end of the previous chunk
+    _missing = 0  # bytes of the current chunk
+    _last = False  # whether the last chunk, which is empty, has arrived; only trailers may follow
+    _chunks = _bytes = 0  # of the current series, up to CHUNKS
+    _trailers = 0
 
-    def __init__(
-        self,
-        on_data: Callable[[bytes], None],
-        on_end: Callable[[bytes], None],
-        put_off: Callable[[bytes], None],
-    ) -> None:
-        self._on_data = on_data
-        self._on_end = on_end
-        self._put_off = put_off
-        self._rest = _CRLF  # a part of a line; a chunk's line begins with the line end of the previous chunk
-        self._missing = 0  # bytes of the current chunk
-        self._last = False  # whether the last chunk, which is empty, has arrived; only trailers may follow
-        self._chunks = self._bytes = 0  # of the current series, up to CHUNKS
-        self._trailers = 0
+    def decode(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return more of the body, and the bytes that this call leaves alone; raises MalformedChunks.
 
-    def dataReceived(self, data: bytes) -> None:
-        """Decode more bytes; raises MalformedChunks."""
+        The latter follow the body if it has `ended`, else they must be decoded in another turn of the reactor.
+        """
         data, self._rest = self._rest + data, b""
-        pieces, at, ended, lines = [], 0, False, 0
-        while at < len(data) and not ended and lines < CHUNKS_PER_TURN:
+        pieces, at, lines = [], 0, 0
+        while at < len(data) and not self.ended and lines < CHUNKS_PER_TURN:
             if self._missing:
                 piece = data[at : at + self._missing]
                 pieces.append(piece)
@@ -96,22 +86,17 @@ class Chunks:
             end = data.find(_CRLF, start, start + LINE_MAX)
             if end < 0:
                 self._check_beginning(data[at:start], data[start:])
-                self._rest = data[at:]
+                self._rest, at = data[at:], len(data)
                 break
             if not self._last:
                 self._read_chunk_line(data, at, end)
             elif end > at:
                 self._read_trailer(data, at, end)
             else:
-                ended = True
+                self.ended = True
             at = end + len(_CRLF)
             lines += 1
-        if pieces:
-            self._on_data(b"".join(pieces))
-        if ended:
-            self._on_end(data[at:])
-        elif lines == CHUNKS_PER_TURN:
-            self._put_off(data[at:])
+        return b"".join(pieces), data[at:]
 
     def _read_chunk_line(self, data: bytes, at: int, end: int) -> None:
         line = read_chunk_line(data, at, end)

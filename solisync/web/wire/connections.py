@@ -8,7 +8,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
-from .reply import OUT_OF_MEMORY, Refusal
+from .reply import OUT_OF_MEMORY, Abandoned
 from .turns import Busy, EndOfTurn, Slices, Turns
 
 GRACE_SECONDS = 1.0
@@ -47,21 +47,21 @@ class ByteBudget(Generic[Holder]):
         self.used -= self._sizes.pop(holder, 0)
 
 
-class Sender(Protocol):
+class Discarding(Protocol):
     """The sending half of a connection."""
 
     def discard_unsent(self) -> None:
         """Drop the unsent rest of a reply."""
 
 
-class OpenConnection(Sender, Busy, Protocol):
+class OpenConnection(Busy, Protocol):
     """The methods that `Connections` needs of a connection."""
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, error: Abandoned) -> None:
         """Send an error instead of a reply, drop the body, and close."""
 
     def drain(self) -> None:
-        """Close once the current request, if any, is answered."""
+        """Close after the current request; if there is none, the next request is the last."""
 
     def close_if_idle(self) -> None:
         """Close unless a request has begun to arrive or is being handled."""
@@ -86,8 +86,8 @@ class Connections:
         self._most = most
         self.open: set[OpenConnection] = set()
         self.idle: dict[OpenConnection, None] = {}
-        self.unread = ByteBudget[Sender](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
-        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY))
+        self.unread = ByteBudget[Discarding](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
+        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY()))
         self.turns = Turns(reactor=reactor)
         self.stream_ends = Slices(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
@@ -105,7 +105,6 @@ class Connections:
 
     def unregister(self, connection: OpenConnection) -> None:
         """Remove a connection that has ended."""
-        self.unread.release(connection)
         self.unfinished.release(connection)
         self.turns.remove(connection)
         self.open.discard(connection)

@@ -6,61 +6,69 @@ from struct import error as struct_error
 from struct import unpack_from
 from typing import Any
 
+from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
 
 UNREAD_SECONDS = 30.0
+PROBE_SECONDS = 0.5
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"  # a client that didn't ask for it may discard it (RFC 9110 §15.2.1)
 TAKEN_BYTES = 65_536  # which a client must take in that time
 _ACKED_AT = 120  # in struct tcp_info
 
 
-class OneTimer:
-    """Replaces Twisted's TimeoutMixin: calls `timeoutConnection` at the deadline that `setTimeout` has set.
+class Deadline:
+    """Makes a call at the latest time that was set.
 
     Fast path: replaces a timer for each of a request's four deadlines, 60,000 instructions, see docs/performance.md. A
     timer that is due before the deadline keeps running, and is set again when it fires.
     """
 
-    callLater: Callable[..., Any]
-    timeoutConnection: Callable[[], None]
-    timeOut: float | None
-    _seconds: Callable[[], float]
-    _deadline: float | None = None
-    _timer: IDelayedCall | None = None
+    __slots__ = ("_at", "_call", "_reactor", "_timer")
 
-    def setTimeout(self, period: float | None) -> float | None:
-        """Set the deadline to `period` seconds from now, or clear it with None; returns the previous period."""
-        before, self.timeOut = self.timeOut, period
-        self._deadline = None if period is None else self._seconds() + period
-        if self._timer is not None and self._deadline is not None and self._timer.getTime() > self._deadline:
+    def __init__(self, call: Callable[[], None], *, reactor: ReactorBase) -> None:
+        self._call = call
+        self._reactor = reactor
+        self._at: float | None = None
+        self._timer: IDelayedCall | None = None
+
+    def set(self, seconds: float) -> None:
+        """Make the call in so many seconds, not earlier or later."""
+        self._at = at = self._reactor.seconds() + seconds
+        if self._timer is not None and self._timer.getTime() > at:
             self._timer.cancel()
             self._timer = None
-        if self._timer is None and period is not None:
-            self._timer = self.callLater(period, self._ring)
-        return before
+        if self._timer is None:
+            self._timer = self._reactor.callLater(seconds, self._ring)
 
-    def _ring(self) -> None:
-        self._timer = None
-        if self._deadline is not None:
-            left = self._deadline - self._seconds()
-            if left > 0:
-                self._timer = self.callLater(left, self._ring)
-            else:
-                self.timeoutConnection()
+    def clear(self) -> None:
+        """Make no call until another time is set."""
+        self._at = None
 
-    def stop_timer(self) -> None:
-        """Forget the deadline and the timer."""
-        self._deadline = None
+    def stop(self) -> None:
+        """Make no call, and free the timer."""
+        self._at = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._at is not None:
+            left = self._at - self._reactor.seconds()
+            if left > 0:
+                self._timer = self._reactor.callLater(left, self._ring)
+            else:
+                self._call()
 
 
 class UnreadTimer:
     """While it runs, cuts the connection if its client takes less than TAKEN_BYTES in UNREAD_SECONDS."""
 
-    def __init__(self, transport: Any, *, call_later: Callable[..., IDelayedCall]) -> None:
+    __slots__ = ("_acknowledged", "_reactor", "_timer", "_transport")
+
+    def __init__(self, transport: Any, *, reactor: ReactorBase) -> None:
         self._transport = transport
-        self._call_later = call_later
+        self._reactor = reactor
         self._timer: IDelayedCall | None = None
         self._acknowledged = 0  # bytes at the start of the timer
 
@@ -68,7 +76,7 @@ class UnreadTimer:
         """Start the timer, unless it runs already."""
         if self._timer is None:
             self._acknowledged = acknowledged_bytes(self._transport)
-            self._timer = self._call_later(UNREAD_SECONDS, self._check_progress)
+            self._timer = self._reactor.callLater(UNREAD_SECONDS, self._check_progress)
 
     def stop(self) -> None:
         """Stop the timer."""
@@ -98,3 +106,52 @@ def acknowledged_bytes(transport: Any) -> int:
     except (AttributeError, OSError, struct_error):
         return 0
     return int(count)
+
+
+class HalfCloseProbe:
+    """Detects a client that has hung up while its request is handled, and cuts the connection.
+
+    At the end of the input, a client that waits for its reply (`nc -N`) looks like one that has hung up. They differ
+    when something is sent to them: only the latter's socket responds with a reset. So the service sends an interim
+    response, which any client may ignore, before a slow reply. A waiting client gets its answer (RFC 9112 §9.6). If the
+    client has hung up, the request is cancelled.
+
+    Only for TCP and unix sockets: Twisted ends a TLS connection at the end of its input.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._timer: IDelayedCall | None = None
+        self._probed = False
+
+    @property
+    def running(self) -> bool:
+        """Whether another check is due."""
+        return self._timer is not None
+
+    def start(self) -> None:
+        """Check for a reset every PROBE_SECONDS, until the request is answered."""
+        if self._timer is None:
+            self._timer = self._connection.site.reactor.callLater(PROBE_SECONDS, self._look_for_reset)
+
+    def stop(self) -> None:
+        """Stop checking, because the connection is lost."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look_for_reset(self) -> None:
+        self._timer = None
+        connection = self._connection
+        request = connection.request
+        if request is None:
+            return
+        # Reading can't detect the reset: after the end of its input, a socket reports only that end.
+        if connection.transport.getHandle().getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            connection.cut()
+            return
+        if not self._probed and not request.answered and request.version == b"HTTP/1.1":
+            self._probed = True
+            connection.transport.write(INTERIM)
+        if connection.streaming is None:  # on a stream, a heartbeat detects it
+            self.start()

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from functools import lru_cache
+from email.utils import formatdate
+from functools import lru_cache, partial
+from http import HTTPStatus
 from time import time
-from typing import NamedTuple
 
 import msgspec
-from twisted.web import http
 
-from ...errors import STATUS, Code
+from ...errors import STATUS, Code, Refused
 from ...rules.shapes import ErrorBody
 from .streaming import StreamBody
 
@@ -20,10 +20,7 @@ NO_STORE = {"Cache-Control": "no-store"}
 RETRY_SECONDS = 1
 
 _encode = msgspec.json.Encoder().encode
-_REASONS = {code: reason.decode("ascii") for code, reason in http.RESPONSES.items()} | {
-    429: "Too Many Requests",  # Twisted lacks these two
-    431: "Request Header Fields Too Large",
-}
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 _TAG = re.compile(r'(?:W/)?("[^"]*")')  # a tag may contain commas
 
 
@@ -100,36 +97,30 @@ def encode_head(reply: Reply, request_id: str, more: Iterable[tuple[str, str]]) 
 
 @lru_cache(1)
 def _date(second: int) -> str:
-    return str(http.datetimeToString(second), "ascii")
+    return formatdate(second, usegmt=True)
 
 
-class Refusal(NamedTuple):
-    """An error after which the connection is closed, because the rest of the request is not read."""
-
-    code: Code
-    message: str
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return STATUS[self.code]
+class Abandoned(Refused):
+    """A request that the service stops reading: the connection is closed after this error."""
 
     def reply(self) -> Reply:
         """Return the error as the last reply of a connection."""
-        headers = {"Connection": "close"}
-        if self.status == 503:
+        status, headers = STATUS[self.code], {"Connection": "close"}
+        if status == 503:
             headers["Retry-After"] = str(RETRY_SECONDS)
-        elif self.status == 415:
+        elif status == 415:
             headers["Accept-Encoding"] = "identity"  # RFC 9110 §15.5.16
-        return Reply.error(*self, headers)
+        return Reply.error(self.code, str(self), headers)
 
 
-BAD_REQUEST = Refusal("bad_request", "bad request")
-TIMED_OUT = Refusal("request_timeout", "request timed out")
-HEADER_TOO_LARGE = Refusal("header_too_large", "request header too large")
-BODY_TOO_LARGE = Refusal("body_too_large", "request body must be at most 1 MB")
-BODY_COMPRESSED = Refusal("content_encoding", "request body must not be compressed")
-OUT_OF_MEMORY = Refusal("unavailable", "service unavailable")
+# Each makes a new exception: one that is raised again would keep the frames of both places.
+BAD_REQUEST = partial(Abandoned, "bad_request", "bad request")
+TIMED_OUT = partial(Abandoned, "request_timeout", "request timed out")
+HEADER_TOO_LARGE = partial(Abandoned, "header_too_large", "request header too large")
+BODY_TOO_LARGE = partial(Abandoned, "body_too_large", "request body must be at most 1 MB")
+BODY_COMPRESSED = partial(Abandoned, "content_encoding", "request body must not be compressed")
+UNKNOWN_CODING = partial(Abandoned, "transfer_encoding", "transfer coding not supported")
+OUT_OF_MEMORY = partial(Abandoned, "unavailable", "service unavailable")
 
 
 def matches(if_none_match: str | None, etag: str) -> bool:

@@ -1,29 +1,26 @@
-"""The factory of channels, one for each accepted connection."""
+"""The factory of connections."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IAddress, IProtocolNegotiationFactory
 from twisted.internet.protocol import ServerFactory
-from twisted.web.resource import IResource
 from zope.interface import implementer
 
 from ...access.client_address import CallerResolver, Networks
 from ...process.metrics import Metrics
 from .access_log import AccessLog
-from .channel import ANNOUNCED_SECONDS, Channel
+from .connection import HttpConnection
 from .connections import Connections
-from .reply import Refusal
-from .request import Request
+from .request import Resource, SiteParts
+
+ANNOUNCED_SECONDS = 5  # by which the announced idle time is shorter, so that clients close first
 
 
 @implementer(IProtocolNegotiationFactory)
 class Site(ServerFactory):
-    """Builds a channel for each accepted connection.
+    """Makes the connections of a listener, which serve `resource`.
 
-    `resource` is a leaf and serves every path. `admit` decides on each request when its head has arrived, see Request.
     `cors_origins` may read the replies to `shared` requests. With `trust_unix`, peers at a unix socket may name the
     address of their client.
     """
@@ -32,13 +29,12 @@ class Site(ServerFactory):
 
     def __init__(
         self,
-        resource: IResource,
+        resource: Resource,
         reactor: ReactorBase,
         *,
         trusted_proxies: Networks,
         cors_origins: frozenset[str],
         metrics: Metrics,
-        admit: Callable[[Request, int | None], Refusal | None],
         trust_unix: bool = True,
         idle_seconds: int = 120,
         most_connections: int = sys.maxsize,
@@ -46,27 +42,19 @@ class Site(ServerFactory):
     ) -> None:
         self.resource = resource
         self.connections = Connections(reactor=reactor, most=most_connections)
-        access_log = AccessLog(metrics=metrics, seconds=reactor.seconds, lines=access_lines)
-        self._make_channel = partial(
-            Channel,
+        self._parts = SiteParts(
+            resource=resource,
             reactor=reactor,
             connections=self.connections,
-            access_log=access_log,
+            access_log=AccessLog(metrics=metrics, seconds=reactor.seconds, lines=access_lines),
+            resolver=CallerResolver(trusted_proxies, trust_unix=trust_unix),
+            cors_origins=cors_origins,
             idle_seconds=idle_seconds,
-            make_request=partial(
-                Request,
-                resource=resource,
-                reactor=reactor,
-                access_log=access_log,
-                resolver=CallerResolver(trusted_proxies, trust_unix=trust_unix),
-                cors_origins=cors_origins,
-                admit=admit,
-                keep_alive=f"timeout={idle_seconds - ANNOUNCED_SECONDS}",
-            ),
+            keep_alive=f"timeout={idle_seconds - ANNOUNCED_SECONDS}",
         )
 
-    def buildProtocol(self, address: IAddress | None) -> Channel:
-        return self._make_channel()
+    def buildProtocol(self, address: IAddress | None) -> HttpConnection:
+        return HttpConnection(self._parts)
 
     def acceptableProtocols(self) -> list[bytes]:
         """Return HTTP/1.1 alone, for clients that negotiate a protocol over TLS (RFC 7301)."""

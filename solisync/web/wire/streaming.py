@@ -29,35 +29,33 @@ class StreamBody(Protocol):
 class ConnectionOutlet:
     """The outlet of a stream on a request's connection. The request remains only to write its log line at the end."""
 
-    __slots__ = ("_body", "_channel", "_chunked", "_request")
+    __slots__ = ("_body", "_chunked", "_connection", "_request")
 
-    def __init__(self, request: Any, body: StreamBody) -> None:
+    def __init__(self, connection: Any, request: Any, body: StreamBody) -> None:
+        self._connection = connection
         self._request = request
-        self._channel = channel = request.channel
-        self._chunked = request.clientproto == b"HTTP/1.1"
+        self._chunked = request.version == b"HTTP/1.1"
         self._body = body
-        channel.stop_timer()
         request.given = {}  # frees the header fields, most of a request's memory
-        _bound_buffers(channel.transport)
-        body.begin(self)
+        _bound_buffers(connection.transport)
 
     @property
     def full(self) -> bool:
         """Whether the client has stopped reading, so that the buffers are full."""
-        return bool(self._channel._waitingForTransport)
+        return bool(self._connection.sender.full)
 
     def write(self, data: bytes) -> None:
         """Send data."""
-        self._channel.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+        self._connection.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     def end(self, data: bytes) -> None:
         """Send the last data and close the connection; cut the connection if the outlet is full."""
         if self.full:
-            self._channel.cut()
+            self._connection.cut()
             return
         self.write(data)
         if self._chunked:
-            self._channel.transport.write(LAST_CHUNK)
+            self._connection.transport.write(LAST_CHUNK)
         self._request.finish_stream()
 
     def probe(self) -> None:
