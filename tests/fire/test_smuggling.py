@@ -199,13 +199,13 @@ def served(process):
 
 @pytest.mark.short
 async def test_invalid_request_is_refused_with_all_that_follows(serve, shared_dsn, figure):
-    """Each gets one 4xx and the end of its connection. Neither the hidden request nor the next one is served."""
+    """Each gets one 4xx, or 501, and the end of its connection. Neither the hidden request nor the next one is served."""
     process = await serve(shared_dsn)
     statuses = Counter()
     for number, (name, data) in enumerate(INVALID.items()):
         received = await deferToThread(exchange, process.port, numbered(data, number) + marked(f"mark-{number}"))
         (answer,) = parse(received)
-        assert 400 <= answer.status < 500, name
+        assert 400 <= answer.status < 500 or answer.status == 501, name
         assert answer.headers["connection"] == "close", name
         statuses[answer.status] += 1
     assert not [request_id for request_id in served(process) if not request_id.startswith("outer")]

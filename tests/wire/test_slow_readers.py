@@ -1,5 +1,8 @@
 """Clients that read slowly get everything; clients that don't read are cut off (docs/security.md "Bounds")."""
 
+import gc
+import weakref
+
 import pytest
 from twisted.internet import ssl
 from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
@@ -63,6 +66,24 @@ async def test_bytes_that_a_client_has_taken_are_known(reactor, connect):
     assert deadlines.acknowledged_bytes(None) == 0
     wire.transport.abortConnection()
     await port.stopListening()
+
+
+@pytest.mark.parametrize("path", [b"now", b"later", b"big"])
+def test_lost_connection_is_freed_without_the_collector(path):
+    """Its transport may have 80 KiB of unsent data, and the collector runs only after thousands of new objects."""
+    bench = Bench()
+    channel, transport = bench.connect()
+    transport.full = path == b"big"
+    channel.dataReceived(b"GET /%b HTTP/1.1\r\nHost: a\r\n\r\nGET" % path)
+    bench.disconnect(channel)
+    freed = weakref.ref(channel)
+    transport.producer = None  # as a transport does when its connection is lost
+    gc.disable()
+    try:
+        del channel, transport
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])

@@ -85,6 +85,7 @@ class HttpConnection(Protocol):
         self._connections.end_of_turn.release(self.transport)
         if self.probe is not None:
             self.probe.stop()
+            self.probe = None
         if self.streaming is None:
             self._end()
         else:  # thousands of streams may end at the same time when a network fails
@@ -97,7 +98,7 @@ class HttpConnection(Protocol):
             self.streaming.lost()
         self.sender.stop()
         self.deadline.stop()
-        self._buffer = b""  # now, because request and connection are a cycle, which the collector frees much later
+        self._buffer = b""
         request, self.request = self.request, None
         if request is not None:
             request.lost()

@@ -45,7 +45,8 @@ class Deadline:
         self._at = None
 
     def stop(self) -> None:
-        """Make no call, and free the timer."""
+        """Make no call any more, and free the timer."""
+        self._call = _nothing  # the method was a part of a cycle with the connection
         self._at = None
         if self._timer is not None:
             self._timer.cancel()
@@ -59,6 +60,10 @@ class Deadline:
                 self._timer = self._reactor.callLater(left, self._ring)
             else:
                 self._call()
+
+
+def _nothing() -> None:
+    """The call of a deadline that was stopped."""
 
 
 class UnreadTimer:

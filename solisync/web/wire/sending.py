@@ -135,3 +135,4 @@ class Sender:
         self._unread.release(self)
         self._timer.stop()
         self._unsent.clear()
+        del self._on_sent  # a part of a cycle with the connection, whose transport may have unsent data
