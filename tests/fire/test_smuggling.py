@@ -199,7 +199,7 @@ def served(process):
 
 @pytest.mark.short
 async def test_invalid_request_is_refused_with_all_that_follows(serve, shared_dsn, figure):
-    """Each gets one 4xx, or 501, and the end of its connection. Neither the hidden request nor the next one is served."""
+    """Each gets one 4xx, or 501, and the end of its connection. No other request is served."""
     process = await serve(shared_dsn)
     statuses = Counter()
     for number, (name, data) in enumerate(INVALID.items()):

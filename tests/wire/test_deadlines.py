@@ -96,6 +96,21 @@ def test_longest_idle_connection_gives_way_to_a_new_one():
     assert [transport.closing for transport in transports] == [None, None, "close", "close"]
 
 
+def test_slow_reader_is_idle_once_its_reply_is_taken():
+    """Until then, it doesn't give way to a new connection."""
+    bench = Bench(most_connections=1)
+    channel, transport = bench.connect()
+    transport.full = True
+    channel.dataReceived(b"GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
+    second = bench.connect()[0]
+    assert transport.closing is None
+    bench.disconnect(second)
+    transport.full = False
+    transport.drained()
+    bench.connect()
+    assert transport.closing == "close"
+
+
 def test_connection_that_ends_with_its_reply_is_not_idle(bench, monkeypatch):
     """A transport may end the connection inside `loseConnection`; nothing may remember it afterwards."""
     channel, transport = bench.connect()
