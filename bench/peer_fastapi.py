@@ -33,7 +33,8 @@ from solisync.rules.documents import default_document, read_pushed, read_stored
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
-from solisync.rules.replay_lists import Recent, recent_count
+from solisync.rules.queries import read_query
+from solisync.rules.replay_lists import Recent, RecentQuery
 from solisync.rules.sessions import user_agent
 from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
@@ -246,7 +247,7 @@ def admit(wait: float | None) -> None:
 @app.get("/api/replays/recent")
 async def recent(request: Request) -> Response:
     global _recent
-    count = recent_count(request.query_params.getlist("limit"))
+    count = read_query(RecentQuery, request.query_params.getlist).count
     began = time.monotonic()
     if began >= _recent[0] + REMEMBERED_SECONDS:
         rows = await pool.fetch(recent_replays.PAGE.sql, *paging.END)

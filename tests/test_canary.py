@@ -61,7 +61,7 @@ async def test_no_log_line_contains_codes_or_cookies_of_admins(server, administr
 
 def test_no_url_of_the_console_has_a_secret():
     """A server gets ids, filters and names in addresses. The code of a link is in the fragment."""
-    named = {name for route in table() for name in (*route.variables, *route.query)}
+    named = {name for route in table() for name in (*route.variables, *route.parameters)}
     searched = {"q", "where", "state", "verdict", "held", "kind", "act", "actor", "player", "after", "before", "limit"}
     searched |= {"days", "sort", "reason", "admin", "seen", "from", "to"}
     assert named == searched | {"user_id", "replay_id", "session_id", "name"}

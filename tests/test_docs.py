@@ -203,7 +203,7 @@ def test_security_page_has_every_text_that_clients_send():
     routes = (*players_table(), *console_table())
     bodies = [route.body.shape for route in routes if isinstance(route.body, Json)]
     read = {name for shape in bodies for name in texts_of(inspect.type_info(shape))}
-    read |= {name for route in routes for name in route.query}
+    read |= {name for route in routes for name in route.parameters}
     read |= {f"{{{name}}}" for route in routes for name in route.variables}
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "solisync" / "web").rglob("*.py"))
     read |= set(re.findall(r"\b(?:fields?|values)(?:\.get\(|\[|\()b\"([a-z-]+)\"", sources))

@@ -13,6 +13,7 @@ from ..errors import BadRequest, NotFound
 from ..postgres.transaction import Statements
 from ..rules.administration import PlayerFacts
 from ..rules.documents import read_stored
+from ..rules.queries import EARLIER
 from ..rules.recovery import on_site
 from ..storage.operators import acts
 from ..storage.operators.acts import ActFilter, RecordedAct
@@ -65,14 +66,14 @@ async def facts(statements: Statements, user_id: str, site_url: str | None) -> P
     )
 
 
-def read_place(values: list[str]) -> HistoryPlace:
+def read_place(text: str | None) -> HistoryPlace:
     """The place before which a page begins; raises BadRequest for any other text."""
-    if not values:
+    if text is None:
         return HistoryPlace()
-    numbers = re.fullmatch(r"(\d{1,19})\.(\d{1,19})", values[0], re.ASCII) if len(values) == 1 else None
+    numbers = re.fullmatch(r"(\d{1,19})\.(\d{1,19})", text, re.ASCII)
     place = HistoryPlace(*map(int, numbers.groups())) if numbers else None
     if place is None or max(place) > LAST_NUMBER:
-        raise BadRequest("bad_query", "before must be what an earlier page gave as next")
+        raise BadRequest("bad_query", f"before must be {EARLIER}")
     return place
 
 

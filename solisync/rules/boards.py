@@ -12,7 +12,7 @@ from msgspec import Meta, Raw, Struct, structs
 from ..errors import BadRequest, NotFound
 from ..klondike import DRAW_MODES
 from .challenge import daily_challenge, day_before, read_day, read_deal
-from .queries import choice, position_of, position_text, whole_number
+from .queries import EARLIER, position_of, position_text
 from .shapes import Id, Time
 
 OWN = "own"
@@ -27,7 +27,12 @@ DrawMode = Literal[DRAW_MODES]  # type: ignore[valid-type]
 PageLimit = Annotated[int, Meta(ge=1, le=LIMIT_MAX, description=f"rows of a page; {LIMIT_DEFAULT} by default")]
 
 PlaceText = Annotated[
-    str, Meta(pattern="^[A-Za-z0-9_-]{38}$", description="`next` of the previous page; absent for the first page")
+    str,
+    Meta(
+        pattern="^[A-Za-z0-9_-]{38}$",
+        description="`next` of the previous page; absent for the first page",
+        extra={"is": EARLIER},
+    ),
 ]
 AroundText = Annotated[
     Literal["me"], Meta(description="`me`: the player's own entry and its neighbours; without `limit` and `after`")
@@ -60,6 +65,20 @@ class BoardPage(Struct, frozen=True):
     next: Annotated[str | None, Meta(description="for `after`; null on the last page, and with `around`")]
 
 
+class BoardQuery(Struct, frozen=True):
+    """The part of a board to show."""
+
+    limit: PageLimit | None = None
+    after: PlaceText | None = None
+    around: AroundText | None = None
+
+
+class ClassicBoardQuery(BoardQuery, frozen=True):
+    """The part of the board of mode Classic to show, for one draw mode or both."""
+
+    draw_mode: DrawMode | None = None
+
+
 class Place(NamedTuple):
     """A place between two entries of a board; `deficit` is minus the score."""
 
@@ -81,10 +100,9 @@ class Window(NamedTuple):
     around_me: bool = False
 
 
-def classic_board(draw_mode: list[str]) -> str:
-    """The name of the board of mode Classic, given all values of `draw_mode` in the query; raises BadRequest."""
-    wanted = choice(draw_mode, "draw_mode", DRAW_MODES)
-    return "classic" if wanted is None else f"classic/{wanted}"
+def classic_board(draw_mode: str | None) -> str:
+    """The name of the board of mode Classic, for one draw mode or both."""
+    return "classic" if draw_mode is None else f"classic/{draw_mode}"
 
 
 def daily_board(day: str) -> tuple[str, date]:
@@ -118,15 +136,15 @@ def days_of(*, mode: str, seed: int | None, received_at: datetime) -> list[str]:
     ]
 
 
-def window(limit: list[str], after: list[str], around: list[str]) -> Window:
-    """The part of a board to show, given all values of these parameters in the query; raises BadRequest."""
-    if around:
-        if around != ["me"] or limit or after:
+def window(query: BoardQuery) -> Window:
+    """The part of a board to show; raises BadRequest."""
+    if query.around:
+        if query.limit or query.after:
             raise BadRequest("bad_query", "around must be me, without limit and after")
         return Window(limit=2 * NEIGHBOURS + 1, around_me=True)
     return Window(
-        limit=whole_number(limit, "limit", 1, LIMIT_MAX, default=LIMIT_DEFAULT),
-        after=position_of(after, "after", _place, "i"),
+        limit=query.limit or LIMIT_DEFAULT,
+        after=position_of(query.after, "after", _place, "i"),
     )
 
 

@@ -1,5 +1,6 @@
 """Events of streams: their shapes, their text, and the boards that a stream may name (docs/live.md)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -22,10 +23,25 @@ Revision = Annotated[
     str, Meta(pattern="^[0-9a-f]{32}$", description="revision of the stored progress, as in the ETag of pull")
 ]
 
+_A_BOARD = f"leaderboard, verified or daily/<date>, at most {BOARDS_MAX} times"
+
 BoardName = Annotated[str, Meta(pattern=r"^(leaderboard|verified|daily/[0-9]{4}-[0-9]{2}-[0-9]{2})$")]
-BoardNames = Annotated[list[BoardName], Meta(max_length=BOARDS_MAX, description="boards whose changes to report")]
+BoardNames = Annotated[
+    list[BoardName],
+    Meta(
+        max_length=BOARDS_MAX,
+        description="boards whose changes to report",
+        extra={"is": _A_BOARD},
+    ),
+]
 
 _encode = msgspec.json.Encoder().encode
+
+
+class StreamQuery(Struct, frozen=True):
+    """What a stream reports beside the changes of its player."""
+
+    board: BoardNames = []
 
 
 class HelloEvent(Struct, frozen=True):
@@ -84,13 +100,8 @@ def retry_text(milliseconds: int) -> bytes:
     return b"retry: %d\n\n" % milliseconds
 
 
-def boards_wanted(values: list[str]) -> tuple[str, ...]:
-    """The boards that a stream names, given all values of `board` in its query; raises BadRequest."""
-    if len(values) <= BOARDS_MAX and all(map(_is_board, values)):
-        return tuple(dict.fromkeys(values))
-    text = f"board must be leaderboard, verified or daily/<date>, at most {BOARDS_MAX} times"
-    raise BadRequest("bad_query", text)
-
-
-def _is_board(text: str) -> bool:
-    return text in ("leaderboard", "verified") or (text.startswith("daily/") and read_day(text[6:]) is not None)
+def boards_wanted(names: Sequence[str]) -> tuple[str, ...]:
+    """The boards that a stream names, each once; raises BadRequest for a day that doesn't exist."""
+    if all(read_day(name[6:]) is not None for name in names if name.startswith("daily/")):
+        return tuple(dict.fromkeys(names))
+    raise BadRequest("bad_query", f"board must be {_A_BOARD}")

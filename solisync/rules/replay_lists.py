@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct, structs
 
-from ..errors import BadRequest
-from .queries import ListPosition, choice
+from .queries import ListPosition, PageText, PositionText
 from .replays import Moment, VerdictStatus, shown_moment
 from .shapes import U64, Id, Time
 
@@ -21,6 +20,25 @@ Count = Annotated[
     ),
 ]
 Verified = Annotated[Literal["verified"], Meta(description="only verified replays")]
+
+
+class ListQuery(Struct, frozen=True):
+    """A page of a list of replays."""
+
+    limit: Count = RECENT_DEFAULT
+    before: PositionText | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of replays to list."""
+        return min(self.limit, RECENT_MAX)
+
+
+class RecentQuery(ListQuery, frozen=True):
+    """The recent list, or with `before` a page of it."""
+
+    before: PageText | None = None
+    verdict: Verified | None = None
 
 
 class Recent(Struct, frozen=True):
@@ -74,20 +92,6 @@ class Listed(Struct, frozen=True):
     """Whether public lists show the replay."""
 
     listed: bool
-
-
-def recent_count(values: list[str]) -> int:
-    """The number of replays to list, given all values of `limit` in the query; raises BadRequest."""
-    if not values:
-        return RECENT_DEFAULT
-    if len(values) > 1 or not (values[0].isascii() and values[0].isdigit()):
-        raise BadRequest("bad_query", "limit must be a whole number")
-    return min(int(values[0].lstrip("0")[:3] or 0), RECENT_MAX)
-
-
-def verified_only(values: list[str]) -> bool:
-    """Return whether to list verified replays alone, given all values of `verdict` in the query; raises BadRequest."""
-    return choice(values, "verdict", ("verified",)) is not None
 
 
 def own_page(replays: list[OwnReplay], count: int) -> OwnReplays:

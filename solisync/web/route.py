@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from inspect import isfunction, signature
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -14,6 +14,7 @@ from ..access.rate_limit import AUTH, Limit
 from ..errors import Code
 from ..rules.browser_sessions import COOKIE, SessionCookie, is_secure
 from ..rules.json_body import read_json
+from ..rules.queries import parameters_of, read_query
 from ..rules.sessions import REFRESH_LIFETIME, user_agent
 from ..settings.settings import ServingSettings
 from ..storage.operators.acts import Actor
@@ -120,6 +121,7 @@ ARGUMENTS = {
     "body": RequestValue(
         lambda request: request.route.body.decode(request), lambda route: isinstance(route.body, Json)
     ),
+    "query": RequestValue(lambda request: read_query(request.route.query, request.query), attrgetter("query")),
     "content": RequestValue(lambda request: request.body.read(), lambda route: isinstance(route.body, Upload)),
     "content_type": RequestValue(
         lambda request: request.field(b"content-type") or "", lambda route: isinstance(route.body, Upload)
@@ -136,8 +138,8 @@ ARGUMENTS = {
 class Route:
     """One method of one path: authorisation, rate limit, request and answer.
 
-    The handler is called with the arguments that its parameters name: variables of the path, as text; parameters of
-    the query, each a list of its values; and entries of ARGUMENTS. It returns a message shape or a Reply. If the route
+    The handler is called with the arguments that its parameters name: variables of the path, as text, and entries of
+    ARGUMENTS. It returns a message shape or a Reply. If the route
     lacks an argument whose parameter has no default, it raises TypeError.
 
     `protected` routes need an access token, or with `for_admins` the session of an admin. Guests need `for_guests`.
@@ -147,8 +149,8 @@ class Route:
     replies may be read by pages of origins that the operator lists, unless `same_origin`.
 
     The other fields are for the OpenAPI document: `name` is a method of solisync.client. `tag` groups routes; a route
-    without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` has the shape
-    of each value. `errors` are the handler's own. `links` names routes that continue from the answer, with the places
+    without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` is the shape
+    of the query. `errors` are the handler's own. `links` names routes that continue from the answer, with the places
     in it of their path variables. `sets_cookie`: the answer has a cookie.
     """
 
@@ -168,7 +170,7 @@ class Route:
     limit: Limit | None = None
     limit_by_address: bool = False
     body: Json | Upload | None = None
-    query: Mapping[str, Any] = field(default_factory=dict)
+    query: type[msgspec.Struct] | None = None
     answer: Any = None
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -179,10 +181,10 @@ class Route:
         object.__setattr__(self, "endpoint", f"{self.method} {self.path}")
         object.__setattr__(self, "private", self.private or self.protected or self.same_origin)
         object.__setattr__(self, "shared", self.shared and not self.same_origin)
-        parameters = {name.rstrip("_"): each for name, each in signature(self.handler).parameters.items()}
-        offered = {*self.variables, *(name.rstrip("_") for name, _ in self.arguments)}
+        parameters = signature(self.handler).parameters
+        offered = {*self.variables, *(name for name, _ in self.arguments)}
         needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
-        wrong = (needed - offered) | ({*self.variables, *self.query} - parameters.keys())
+        wrong = (needed - offered) | (set(self.variables) - parameters.keys())
         if wrong:
             raise TypeError(f"{self.method} {self.path} and its handler differ in {', '.join(sorted(wrong))}")
 
@@ -196,13 +198,16 @@ class Route:
         """The names of the variables in the path."""
         return re.findall(r"\{(\w+)\}", self.path)
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the query, each with its type."""
+        return {} if self.query is None else parameters_of(self.query)
+
     @cached_property
     def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        """The handler's arguments, except path variables, and their readers; `from_` is `from`, which is a keyword."""
+        """The handler's arguments, except path variables, and their readers."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
-        known |= {name: methodcaller("query", name) for name in self.query}
-        names = signature(self.handler).parameters
-        return tuple((name, known[name.rstrip("_")]) for name in names if name.rstrip("_") in known)
+        return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
     def is_page(self) -> bool:
@@ -279,8 +284,9 @@ get, post, put, delete = map(declaring, ("GET", "POST", "PUT", "DELETE"))
 def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
     """Yield the routes that the methods of a resource declare, in the order of the methods.
 
-    The method supplies what its declaration leaves out: name, summary (first line of the docstring), body (type of the
-    parameter `body`), answer (return type). A fact may be a function of the settings. No route if `only_if` is false.
+    The method supplies what its declaration leaves out: name, summary (first line of the docstring), body and query
+    (types of these parameters), answer (return type). A fact may be a function of the settings. No route if `only_if`
+    is false.
     """
     for name, function in vars(type(resource)).items():
         if hasattr(function, "declared"):
@@ -299,6 +305,8 @@ def _routes(
     }
     if "body" in hints:
         known["body"] = Json(hints["body"])
+    if "query" in hints:
+        known["query"] = hints["query"]
     known |= {key: value(settings) if isfunction(value) else value for key, value in facts.items()}
     if not known.pop("only_if", True):
         return

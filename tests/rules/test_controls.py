@@ -5,8 +5,9 @@ import pytest
 from solisync.errors import BadRequest
 from solisync.rules.administration import check_text
 from solisync.rules.leaderboard import check_display_name
+from solisync.rules.queries import read_query
 from solisync.settings.values import site_links, site_name
-from solisync.web.console.route import one_text
+from solisync.web.console.players import PlayersQuery
 
 TEXTS = {
     "a joiner": "می\u200cخواهم",
@@ -19,7 +20,7 @@ REFUSED = ["a\0b", "a\tb", "a\x1bb", "a\x7fb", "a\x9bb", "a\u061cb", "a\u200eb",
 PLACES = {
     "a display name": check_display_name,
     "a message or a note": lambda text: check_text(text, "message", 200),
-    "a search": lambda text: one_text([text], "q"),
+    "a search": lambda text: read_query(PlayersQuery, {"q": [text]}.get).q,
     "the name of the site": site_name,
     "the name of a link": lambda text: site_links(f"{text}=/a")[0][0],
 }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from solisync.rules.replay_lists import ListQuery
 from solisync.rules.shapes import Ok
 from solisync.web.route import Json, Route
 
@@ -38,6 +39,10 @@ async def of_origin(*, client):
     pass
 
 
+async def of_query(*, query):
+    pass
+
+
 async def of_variable(*, key, other=""):
     pass
 
@@ -53,7 +58,7 @@ async def of_variable(*, key, other=""):
         (of_origin, {}, "client"),
         (of_variable, {}, "key"),
         (of_nothing, {"path": "/{key}"}, "key"),
-        (of_nothing, {"query": {"key": str}}, "key"),
+        (of_query, {}, "query"),
     ],
 )
 def test_start_fails_with_a_handler_that_its_route_can_not_serve(handler, fields, wrong):
@@ -69,7 +74,7 @@ def test_start_fails_with_a_handler_that_its_route_can_not_serve(handler, fields
         (of_player, {"protected": True}, ["player"]),
         (of_body, {"body": Json(Ok)}, ["body"]),
         (of_variable, {"path": "/{key}"}, []),
-        (of_variable, {"query": {"key": str, "other": str}}, ["key", "other"]),
+        (of_query, {"query": ListQuery}, ["query"]),
     ],
 )
 def test_handler_gets_its_parameters_and_path_variables(handler, fields, names):

@@ -4,9 +4,9 @@ import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from twisted.internet.base import ReactorBase
 
 from ...access.client_address import bucket, parse_address
@@ -19,7 +19,7 @@ from ...process.audit import audit
 from ...rules.administration import PlayerFacts
 from ...rules.avatars import AVATAR_TYPES, media_type
 from ...rules.export import filename
-from ...rules.queries import ListPosition, choice, read_position
+from ...rules.queries import EARLIER, ListPosition, read_position
 from ...rules.shapes import canonical_uuid, is_id
 from ...settings.settings import ServingSettings
 from ...storage.operators import acts
@@ -29,13 +29,25 @@ from ...storage.players.player_lists import START, Order, PlayerPlace, State
 from ...storage.players.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
-from .replays import CHOSEN_REPLAYS, page_of, read_wanted
-from .route import MOST, NO_PLAYER, OLDER, SHOWN, ExpensiveQueries, Place, Size, cut, get, one_text, page_size, user
+from .replays import ReplaysQuery, page_of
+from .route import MOST, NO_PLAYER, SHOWN, TEXT_MAX, ExpensiveQueries, Older, Place, Size, cut, get
 from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
 
+SearchText = Annotated[str, Meta(max_length=TEXT_MAX, description="the text to search for")]
 Where = Literal["name", "part", "display_name", "address"]
 
 PART_SECONDS = 2.0  # limit of a search for a part of a name, which then returns what it has found
+
+
+class PlayersQuery(Struct, frozen=True):
+    """Players to list in an order, or to find by a text."""
+
+    q: SearchText = ""
+    where: Where | None = None
+    sort: Order | None = None
+    state: State | None = None
+    after: Place | None = None
+    limit: Size | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,42 +65,31 @@ class PlayerViews:
         "/players",
         name="find_players",
         summary="List players, or find them by name, id or address",
-        query={
-            "q": Annotated[str, Meta(max_length=100, description="the text to search for")],
-            "where": Where,
-            "sort": Order,
-            "state": State,
-            "after": Place,
-            "limit": Size,
-        },
     )
-    async def find(
-        self, q: list[str], where: list[str], sort: list[str], state: list[str], after: list[str], limit: list[str]
-    ) -> FoundPlayers:
+    async def find(self, query: PlayersQuery) -> FoundPlayers:
         """List players in an order, newest first by default, or find them by id, name or address."""
-        text, size = one_text(q, "q"), page_size(limit)
-        order, kept = choice(sort, "sort", get_args(Order)), choice(state, "state", get_args(State))
-        place = choice(where, "where", get_args(Where))
-        if order or kept or (not text and place != "address"):
+        text, after, size = query.q.strip(), query.after, query.limit or SHOWN
+        if query.sort or query.state or (not text and query.where != "address"):
             if text:
                 raise BadRequest("bad_query", "sort and state can't be combined with q")
-            return await self._list(cast(Order, order or "newest"), cast(State | None, kept), after, limit)
-        match place:
+            return await self._list(query)
+        match query.where:
             case "address":
                 return await self._find_visitors(text, read_position(after, "after"), size)
             case "part":
-                return await self._find_part(text, False, one_text(after, "after"), size)
+                return await self._find_part(text, False, (after or "").strip(), size)
             case "display_name":
-                return await self._find_part(text, True, user(after, "after"), size)
-        name = one_text(after, "after")
+                return await self._find_part(text, True, _read_user(after), size)
+        name = (after or "").strip()
         user_id = canonical_uuid(text)
         by_id = await self.database.run(players.by_ids, [user_id]) if user_id else []
         found = by_id or await self.database.run(players.by_beginning, text, most=size + 1, after=name)
         return FoundPlayers(*cut(found, size, attrgetter("username")))
 
-    async def _list(self, order: Order, state: State | None, after: list[str], limit: list[str]) -> FoundPlayers:
+    async def _list(self, query: PlayersQuery) -> FoundPlayers:
+        order, state = query.sort or "newest", query.state
         only = state is None and order in ("replays", "bytes")
-        size, place = page_size(limit, default=MOST if only else SHOWN), _read_place(after)
+        size, place = query.limit or (MOST if only else SHOWN), _read_place(query.after)
         page = await self.database.run(player_lists.page, order, state, most=size, after=place)
         return FoundPlayers(page.players, None if page.next is None else str(page.next), more=page.more)
 
@@ -124,15 +125,11 @@ class PlayerViews:
         "/players/{user_id}/replays",
         name="player_replays",
         summary="List the replays of a player, newest first",
-        query=CHOSEN_REPLAYS,
         errors=NO_PLAYER,
     )
-    async def replays(
-        self, user_id: str, verdict: list[str], held: list[str], before: list[str], limit: list[str]
-    ) -> FoundReplays:
+    async def replays(self, user_id: str, query: ReplaysQuery) -> FoundReplays:
         """Return a page of a player's replays."""
-        wanted = read_wanted(verdict, held, before, limit)
-        return await self.database.run(page_of, wanted, _known(user_id))
+        return await self.database.run(page_of, query, _known(user_id))
 
     @get(
         "/players/{user_id}/avatar",
@@ -157,15 +154,14 @@ class PlayerViews:
         "/players/{user_id}/history",
         name="player_history",
         summary="List the history of a player, with the acts of operators",
-        query=OLDER,
         errors=NO_PLAYER,
     )
-    async def history(self, user_id: str, before: list[str], limit: list[str]) -> PlayerHistory:
+    async def history(self, user_id: str, query: Older) -> PlayerHistory:
         """Return a page of a player's history."""
-        size, place = page_size(limit), read_place(before)
+        place = read_place(query.before)
         if await self.database.run(accounts.find, _known(user_id), None) is None:
             raise NotFound("player_not_found")
-        entries, following = await self.database.run(history_of, user_id, most=size, before=place)
+        entries, following = await self.database.run(history_of, user_id, most=query.limit, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
 
     @get(
@@ -187,14 +183,22 @@ class PlayerViews:
         return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
 
 
-def _read_place(after: list[str]) -> PlayerPlace:
+def _read_place(after: str | None) -> PlayerPlace:
     """Return the place after which a page begins; raises BadRequest."""
-    if not after:
+    if after is None:
         return START
-    parts = re.fullmatch(r"(-1|\d{1,18})\.(.{36})", after[0], re.ASCII) if len(after) == 1 else None
+    parts = re.fullmatch(r"(-1|\d{1,18})\.(.{36})", after, re.ASCII)
     if parts is None or not is_id(parts[2]):
-        raise BadRequest("bad_query", "after must be what an earlier page gave as next")
+        raise BadRequest("bad_query", f"after must be {EARLIER}")
     return PlayerPlace(int(parts[1]), parts[2])
+
+
+def _read_user(after: str | None) -> str | None:
+    """Return the id of the player after whom a page begins, or None for the first page; raises BadRequest."""
+    user_id = None if after is None else canonical_uuid(after)
+    if after is not None and user_id is None:
+        raise BadRequest("bad_query", f"after must be {EARLIER}")
+    return user_id
 
 
 def _known(user_id: str) -> str:

@@ -3,7 +3,7 @@
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, get_args
+from typing import ClassVar
 
 from msgspec.structs import asdict, replace
 
@@ -12,41 +12,33 @@ from ...errors import Conflict, NotFound, Unavailable
 from ...klondike import UNPROVED, in_words
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
-from ...rules.queries import ListPosition, choice, read_position
+from ...rules.queries import ListPosition, read_position
 from ...rules.recovery import on_site
 from ...rules.replays import VerdictStatus
 from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
 from ...storage.replays import listed_replays, replays, verdicts
 from ..wire.reply import Reply
-from .route import NO_REPLAY, OLDER, cut, flag, get, page_size
+from .route import NO_REPLAY, Older, cut, get
 from .shapes import FoundReplays, ReplayFacts
 
-CHOSEN_REPLAYS = {"verdict": VerdictStatus, "held": bool, **OLDER}
 
-
-class Wanted(NamedTuple):
+class ReplaysQuery(Older, frozen=True):
     """The filter of a list of replays, and the page to return."""
 
-    verdict: str | None
-    held: bool
-    before: ListPosition | None
-    size: int
-    seen: bool = True
+    verdict: VerdictStatus | None = None
+    held: bool = False
 
 
-def read_wanted(verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> Wanted:
-    """Read the parameters of a query; raises BadRequest."""
-    status = choice(verdict, "verdict", get_args(VerdictStatus))
-    return Wanted(status, flag(held, "held"), read_position(before, "before"), page_size(limit))
-
-
-async def page_of(statements: Statements, wanted: Wanted, user_id: str | None = None) -> FoundReplays:
+async def page_of(
+    statements: Statements, wanted: ReplaysQuery, user_id: str | None = None, *, seen: bool = True
+) -> FoundReplays:
     """Return a page of all replays or of one player's.
 
     A page with few matches has a next page if the search stopped at its limit.
     """
-    verdict, held, before, size, seen = wanted
+    before, size = read_position(wanted.before, "before"), wanted.limit
+    verdict, held = wanted.verdict, wanted.held
     found = await listed_replays.page(
         statements, most=size + 1, user_id=user_id, verdict=verdict, held=held, before=before, seen=seen
     )
@@ -70,10 +62,10 @@ class ReplayViews:
     database: Database
     timelines: Timelines
 
-    @get("/replays", name="find_replays", summary="List replays, newest first", query=CHOSEN_REPLAYS)
-    async def newest(self, verdict: list[str], held: list[str], before: list[str], limit: list[str]) -> FoundReplays:
+    @get("/replays", name="find_replays", summary="List replays, newest first")
+    async def newest(self, query: ReplaysQuery) -> FoundReplays:
         """Return a page of all players' replays, newest first."""
-        return await self.database.run(page_of, read_wanted(verdict, held, before, limit))
+        return await self.database.run(page_of, query)
 
     @get("/replays/{replay_id}", name="replay", errors=NO_REPLAY)
     async def show(self, replay_id: str) -> ReplayFacts:

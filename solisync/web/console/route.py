@@ -1,21 +1,20 @@
 """Code that the resources of the console share.
 
-It declares routes, reads parameters of queries, cuts lists into pages (docs/console.md "Lists"), and limits expensive
+It declares routes, cuts lists into pages (docs/console.md "Lists"), and limits expensive
 queries.
 """
 
+import re
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from twisted.internet.defer import Deferred, DeferredLock
 
 from ...access.rate_limit import ADMIN
 from ...errors import BadRequest, Code, Unavailable
 from ...process.shielded import shielded
-from ...rules.controls import has_controls
-from ...rules.queries import choice, whole_number
-from ...rules.shapes import canonical_uuid
+from ...rules.queries import EARLIER
 from ...storage.paging import LAST_NUMBER
 from ..route import Handler, declaring
 
@@ -31,8 +30,8 @@ WAITING = 2  # expensive queries that may wait; even the last is answered within
 RETRY_SECONDS = 2
 
 Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} by default")]
-Place = Annotated[str, Meta(description="`next` of the previous page; absent for the first page")]
-OLDER = {"before": Place, "limit": Size}
+Place = Annotated[str, Meta(max_length=TEXT_MAX, description="`next` of the previous page; absent for the first page")]
+Text = Annotated[str, Meta(max_length=TEXT_MAX)]
 Next = Annotated[str | None, Meta(description="the position of the next page; null on the last one")]
 
 P = ParamSpec("P")
@@ -63,36 +62,20 @@ def _declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
 get, post, put, delete = map(_declaring, ("GET", "POST", "PUT", "DELETE"))
 
 
-def one_text(values: list[str], name: str) -> str:
-    """Return the search text, or "" if there is none; raises BadRequest."""
-    if len(values) > 1 or len("".join(values)) > TEXT_MAX or has_controls("".join(values)):
-        raise BadRequest("bad_query", f"{name} must be one text of at most {TEXT_MAX} characters")
-    return "".join(values).strip()
+class Older(Struct, frozen=True):
+    """A page of a list, newest first."""
+
+    before: Place | None = None
+    limit: Size = SHOWN
 
 
-def flag(values: list[str], name: str) -> bool:
-    """Whether the parameter is `true`; raises BadRequest."""
-    return choice(values, name, ("true", "false")) == "true"
-
-
-def user(values: list[str], name: str) -> str | None:
-    """Return the id of a player, or None if it isn't given; raises BadRequest."""
-    if not values:
-        return None
-    user_id = canonical_uuid(values[0])
-    if len(values) > 1 or user_id is None:
-        raise BadRequest("bad_query", f"{name} must be an id")
-    return user_id
-
-
-def page_size(limit: list[str], default: int = SHOWN) -> int:
-    """Return the number of rows of a page; raises BadRequest."""
-    return whole_number(limit, "limit", 1, MOST, default=default)
-
-
-def row_number(before: list[str]) -> int:
+def row_number(before: str | None) -> int:
     """Return the number of the row before which a page begins; raises BadRequest."""
-    return whole_number(before, "before", 1, LAST_NUMBER, default=LAST_NUMBER)
+    if before is None:
+        return LAST_NUMBER
+    if not (re.fullmatch("[1-9][0-9]{0,18}", before) and int(before) <= LAST_NUMBER):
+        raise BadRequest("bad_query", f"before must be {EARLIER}")
+    return int(before)
 
 
 def cut(rows: list[T], size: int, place: Callable[[T], object], end: object = None) -> tuple[list[T], str | None]:

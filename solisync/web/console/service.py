@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from twisted.internet.base import ReactorBase
 
 from ... import __version__
@@ -20,8 +20,8 @@ from ...housekeeping import NAMES as JOB_NAMES
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.accounts import username_to_look_up
-from ...rules.administration import KEPT_DAYS, REASONS, Acted, AdminName, AdminSession, Kind, Reason, SeenBody
-from ...rules.queries import choice, moment, whole_number
+from ...rules.administration import KEPT_DAYS, Acted, AdminSession, Kind, Reason, SeenBody
+from ...rules.queries import moment
 from ...rules.shapes import canonical_uuid
 from ...settings.setting import Setting
 from ...settings.settings import ServingSettings
@@ -34,8 +34,8 @@ from ...storage.players import accounts, history
 from ...storage.players.history import ChangedProfile
 from ...storage.replays import checks, listed_replays
 from ..shared_cache import CoalescingCache
-from .replays import page_of, read_wanted
-from .route import OLDER, ExpensiveQueries, cut, get, one_text, page_size, put, row_number
+from .replays import ReplaysQuery, page_of
+from .route import ExpensiveQueries, Older, Text, cut, get, put, row_number
 from .shapes import (
     Admins,
     Findings,
@@ -51,10 +51,36 @@ from .shapes import (
 FINDINGS_SECONDS = 30.0
 SHOWN_DAYS = 30
 
-Moment = Annotated[str, Meta(description="a date or a time", examples=["2026-11-20", "2026-11-20T12:00:00Z"])]
+ActName = Literal[NAMES]  # type: ignore[valid-type]
+Moment = Annotated[Text, Meta(description="a date or a time", examples=["2026-11-20", "2026-11-20T12:00:00Z"])]
 EVENTS: dict[str, Any] = {"names": "opted in", "avatars": "avatar changed", "players": "register"}
 
 _id, _event = attrgetter("id"), attrgetter("event")
+
+
+class NumbersQuery(Struct, frozen=True):
+    """The days whose numbers to show."""
+
+    days: Annotated[int, Meta(ge=1, le=KEPT_DAYS, description=f"{SHOWN_DAYS} by default")] = SHOWN_DAYS
+
+
+class ReviewQuery(Older, frozen=True):
+    """The kind of new content, with the items that an admin has marked as seen or without, and the page to return."""
+
+    kind: Kind = "names"
+    seen: Literal["all"] | None = None
+
+
+class ActsQuery(Older, frozen=True, rename={"from_": "from"}):
+    """The filter of the record of acts, and the page to return."""
+
+    act: ActName | None = None
+    actor: Annotated[Text, Meta(description="such as `shell:ann`", examples=["shell:ann"])] | None = None
+    admin: Annotated[Text, Meta(description="the name of an admin", examples=["ann"])] | None = None
+    player: Annotated[Text, Meta(description="username or id")] | None = None
+    reason: Reason | None = None
+    from_: Moment | None = None
+    to: Moment | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,32 +114,23 @@ class Overviews:
             jobs=await housekeeping.last_runs(statements, JOB_NAMES),
         )
 
-    @get(
-        "/numbers",
-        summary="Show the numbers of the last days, oldest first",
-        query={"days": Annotated[int, Meta(ge=1, le=KEPT_DAYS, description=f"{SHOWN_DAYS} by default")]},
-    )
-    async def numbers(self, days: list[str]) -> Numbers:
+    @get("/numbers", summary="Show the numbers of the last days, oldest first")
+    async def numbers(self, query: NumbersQuery) -> Numbers:
         """Show the numbers of the last days, today included."""
-        wanted = whole_number(days, "days", 1, KEPT_DAYS, default=SHOWN_DAYS)
-        return Numbers(await self.database.run(daily_numbers.of_days, wanted))
+        return Numbers(await self.database.run(daily_numbers.of_days, query.days))
 
-    @get(
-        "/review",
-        summary="List new content that other players see",
-        query={"kind": Kind, "seen": Literal["all"], **OLDER},
-    )
-    async def review(self, kind: list[str], seen: list[str], before: list[str], limit: list[str]) -> Review:
+    @get("/review", summary="List new content that other players see")
+    async def review(self, query: ReviewQuery) -> Review:
         """Return a page of new content of one kind, without the items that an admin has marked as seen."""
-        wanted, run = choice(kind, "kind", get_args(Kind)) or "names", self.database.run
-        everything = choice(seen, "seen", ("all",)) is not None
-        match wanted:
+        run, everything = self.database.run, query.seen is not None
+        match query.kind:
             case "entries":
                 return Review(entries=await run(listed_replays.unproved, everything))
             case "replays":
-                newest = await run(page_of, read_wanted([], [], before, limit)._replace(seen=everything))
+                wanted = ReplaysQuery(before=query.before, limit=query.limit)
+                newest = await run(page_of, wanted, seen=everything)
                 return Review(replays=newest.replays, next=newest.next)
-        return await run(_changed, wanted, row_number(before), page_size(limit), everything)
+        return await run(_changed, query.kind, row_number(query.before), query.limit, everything)
 
     @put("/review/seen", name="see", summary="Mark items of the review as seen, or as new again", limit=ADMIN)
     async def see(self, body: SeenBody, admin: AdminSession) -> Acted:
@@ -122,45 +139,21 @@ class Overviews:
             return Acted(changed=await self.database.run(review.see, body.kind, body.texts, admin=admin.admin))
         return Acted(changed=await self.database.run(review.forget, body.kind, body.texts))
 
-    @get(
-        "/acts",
-        summary="List the acts of operators",
-        query={
-            "act": str,
-            "actor": Annotated[str, Meta(description="such as `shell:ann`", examples=["shell:ann"])],
-            "admin": AdminName,
-            "player": Annotated[str, Meta(description="username or id")],
-            "reason": Reason,
-            "from": Moment,
-            "to": Moment,
-            **OLDER,
-        },
-    )
-    async def acts(
-        self,
-        act: list[str],
-        actor: list[str],
-        admin: list[str],
-        player: list[str],
-        reason: list[str],
-        from_: list[str],
-        to: list[str],
-        before: list[str],
-        limit: list[str],
-    ) -> RecordedActs:
+    @get("/acts", summary="List the acts of operators")
+    async def acts(self, query: ActsQuery) -> RecordedActs:
         """Return a page of the record of acts, from a time until before another."""
-        size, place = page_size(limit), row_number(before)
+        size, place = query.limit, row_number(query.before)
         chosen = ActFilter(
-            act=choice(act, "act", NAMES),
-            actor=one_text(actor, "actor") or None,
-            reason=choice(reason, "reason", REASONS),
-            since=moment(from_, "from") or FIRST_TIME,
-            until=moment(to, "to") or END.time,
+            act=query.act,
+            actor=(query.actor or "").strip() or None,
+            reason=query.reason,
+            since=moment(query.from_, "from") or FIRST_TIME,
+            until=moment(query.to, "to") or END.time,
         )
-        if admin:
-            chosen = replace(chosen, actor=f"admin:{await self._known_admin(one_text(admin, 'admin'))}")
-        if player:
-            chosen = replace(chosen, user_id=await self._known_player(one_text(player, "player")))
+        if query.admin is not None:
+            chosen = replace(chosen, actor=f"admin:{await self._known_admin(query.admin.strip())}")
+        if query.player is not None:
+            chosen = replace(chosen, user_id=await self._known_player(query.player.strip()))
         found = await self.database.run(acts.page, chosen, most=size + 1, before=place)
         return RecordedActs(*cut(found, size, _id))
 

@@ -8,11 +8,9 @@ from typing import ClassVar
 from ...klondike import dealt
 from ...postgres.database import Database
 from ...rules.boards import (
-    AroundText,
     BoardPage,
-    DrawMode,
-    PageLimit,
-    PlaceText,
+    BoardQuery,
+    ClassicBoardQuery,
     classic_board,
     daily_board,
     deal_board,
@@ -28,8 +26,6 @@ from ..wire.reply import Reply
 
 FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
-PART = {"limit": PageLimit, "after": PlaceText, "around": AroundText}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Boards:
@@ -44,44 +40,37 @@ class Boards:
         name="classic_board",
         summary="List the best verified replays of mode Classic",
         protected=True,
-        query={"draw_mode": DrawMode, **PART},
     )
-    async def classic(
-        self, *, player: str, draw_mode: list[str], limit: list[str], after: list[str], around: list[str]
-    ) -> BoardPage:
+    async def classic(self, *, player: str, query: ClassicBoardQuery) -> BoardPage:
         """Return the board of mode Classic, for one draw mode or both."""
-        return await self._show(classic_board(draw_mode), player, limit, after, around)
+        return await self._show(classic_board(query.draw_mode), player, query)
 
     @get(
         "/api/boards/daily/{day}",
         name="daily_board",
         summary="List the best verified replays of a day's deal",
         protected=True,
-        query=PART,
         errors=("day_not_found",),
     )
-    async def daily(self, *, player: str, day: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
+    async def daily(self, *, player: str, day: str, query: BoardQuery) -> BoardPage:
         """Return the board of a day's deal."""
         board, begins = daily_board(day)
         if not await self.database.run(boards.has_begun, begins):
             raise no_such_day()
-        return await self._show(board, player, limit, after, around)
+        return await self._show(board, player, query)
 
     @get(
         "/api/boards/deals/{seed}/{draw_mode}",
         name="deal_board",
         summary="List the best verified replays of a deal",
         protected=True,
-        query=PART,
     )
-    async def deal(
-        self, *, player: str, seed: str, draw_mode: str, limit: list[str], after: list[str], around: list[str]
-    ) -> BoardPage:
+    async def deal(self, *, player: str, seed: str, draw_mode: str, query: BoardQuery) -> BoardPage:
         """Return the board of a deal."""
-        return await self._show(deal_board(seed, draw_mode), player, limit, after, around)
+        return await self._show(deal_board(seed, draw_mode), player, query)
 
-    async def _show(self, board: str, player: str, limit: list[str], after: list[str], around: list[str]) -> BoardPage:
-        wanted = window(limit, after, around)
+    async def _show(self, board: str, player: str, query: BoardQuery) -> BoardPage:
+        wanted = window(query)
         return page(await self.database.run(boards.show, board, player, wanted), wanted.limit)
 
 

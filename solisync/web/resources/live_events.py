@@ -7,7 +7,7 @@ from ...access.rate_limit import LocalRateLimit
 from ...errors import NotFound, Unauthorized, Unavailable
 from ...events.streams import Streams
 from ...postgres.database import Database
-from ...rules.events import NAMES, BoardNames, boards_wanted
+from ...rules.events import NAMES, StreamQuery, boards_wanted
 from ...storage import streams
 from ...storage.streams import StreamStart
 from ..route import EventStream, get
@@ -32,15 +32,14 @@ class LiveEvents:
         name="events",
         summary="Stream changes as they happen",
         protected=True,
-        query={"board": BoardNames},
         answer=EventStream({name: shape for shape, name in NAMES.items()}),
         errors=("user_not_found", "rate_limited", "not_found"),
     )
     async def stream(
-        self, *, player: str, access_expiry: int, address: str, board: list[str], head_only: bool
+        self, *, player: str, access_expiry: int, address: str, query: StreamQuery, head_only: bool
     ) -> Reply:
         """Open a stream, which begins with the revision of the player's progress."""
-        boards = boards_wanted(board)
+        boards = boards_wanted(query.board)
         self.rate_limit.count(player)
         try:
             stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)

@@ -179,7 +179,7 @@ def _operation(route: Route, interface: Interface) -> dict[str, Any]:
     ]
     if route.conditional:
         parameters.append({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}})
-    parameters += [{"name": name, "in": "query", "schema": schema(shape)} for name, shape in route.query.items()]
+    parameters += [{"name": name, "in": "query", "schema": schema(shape)} for name, shape in route.parameters.items()]
     if parameters:
         operation["parameters"] = parameters
     if isinstance(route.body, Json):

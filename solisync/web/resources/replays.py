@@ -12,20 +12,18 @@ from ...postgres.database import Database
 from ...postgres.transaction import Transaction
 from ...process.audit import Event, audit
 from ...rules.guests import QUOTA_BYTES
-from ...rules.queries import PageText, PositionText, read_position
+from ...rules.queries import read_position
 from ...rules.replay_lists import (
-    Count,
     Listed,
+    ListQuery,
     OwnReplays,
     PlayerReplays,
     Recent,
+    RecentQuery,
     RecentReplays,
-    Verified,
     own_page,
     player_page,
-    recent_count,
     recent_page,
-    verified_only,
 )
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
@@ -76,33 +74,31 @@ class Replays:
         "/api/replays/recent",
         name="recent_replays",
         summary="List the newest replays of all players; with `before`, page by page",
-        query={"limit": Count, "verdict": Verified, "before": PageText},
         answer=list[Recent] | RecentReplays,
     )
-    async def list_recent(self, *, limit: list[str], verdict: list[str], before: list[str], gzip: bool) -> Reply:
+    async def list_recent(self, *, query: RecentQuery, gzip: bool) -> Reply:
         """Return the newest replays of all players, or the newest verified ones; with `before`, a page of them."""
-        count, verified = recent_count(limit), verified_only(verdict)
-        if not before:
+        count, verified = query.count, query.verdict is not None
+        if query.before is None:
             return as_list(Reply.of((await self.recent.get(verified))[:count]).body)[gzip]
-        if before == [""]:
+        if not query.before:
             return Reply.of(recent_page(await self.recent.get(verified), count))
-        position = read_position(before, "before")
+        position = read_position(query.before, "before")
         return Reply.of(recent_page(await self.database.run(recent_replays.recent, verified, position), count))
 
     @get(
         "/api/players/{username}/replays",
         name="player_replays",
         summary="List a player's replays, page by page",
-        query={"limit": Count, "before": PositionText},
         errors=("player_not_found",),
     )
-    async def list_of_player(self, *, username: str, limit: list[str], before: list[str]) -> PlayerReplays:
+    async def list_of_player(self, *, username: str, query: ListQuery) -> PlayerReplays:
         """Return a page of a player's listed replays, newest first; NotFound if the player has none."""
-        count, position = recent_count(limit), read_position(before, "before")
+        position = read_position(query.before, "before")
         page = await self.database.run(own_replays.listed_page, username, position)
         if not page and (position is None or not await self._has_listed(username)):
             raise NotFound("player_not_found")
-        return player_page(page, count)
+        return player_page(page, query.count)
 
     @get(
         "/api/replays/{replay_id}",
@@ -128,13 +124,12 @@ class Replays:
         name="own_replays",
         summary="List the player's own replays, page by page",
         protected=True,
-        query={"limit": Count, "before": PositionText},
         errors=("user_not_found",),
     )
-    async def list_own(self, *, player: str, limit: list[str], before: list[str]) -> OwnReplays:
+    async def list_own(self, *, player: str, query: ListQuery) -> OwnReplays:
         """Return a page of the player's own replays, newest first, including unlisted ones."""
-        count, position = recent_count(limit), read_position(before, "before")
-        return own_page(_exists(await self.database.run(own_replays.page, player, position)), count)
+        position = read_position(query.before, "before")
+        return own_page(_exists(await self.database.run(own_replays.page, player, position)), query.count)
 
     @delete(
         "/api/replays/{replay_id}",
