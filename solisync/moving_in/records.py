@@ -68,9 +68,10 @@ SAVE_TOKENS = Statement(
         FROM unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[])
             AS sent (id, user_id, expires_at)
     ), noted AS ({_noted("refresh")})
-    INSERT INTO refresh_tokens (jti, user_id, expires_at)
-    SELECT sent.id, users.id, expires_at
-    FROM sent JOIN users ON users.id = sent.user_id WHERE {_UNKNOWN.format("refresh")}
+    INSERT INTO refresh_tokens (jti, user_id, expires_at, session_id, begun_at, used_at)
+    SELECT sent.id, users.id, expires_at, sent.id, begun, begun
+    FROM sent JOIN users ON users.id = sent.user_id CROSS JOIN LATERAL (SELECT expires_at - interval '30 days' AS begun)
+    WHERE {_UNKNOWN.format("refresh")}
     ON CONFLICT (jti) DO NOTHING
     RETURNING jti
     """,  # noqa: S608

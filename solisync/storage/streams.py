@@ -35,7 +35,7 @@ ENDED = Query(
     LEFT JOIN suspensions ON suspensions.user_id = stream.player_id
     WHERE suspensions.user_id IS NOT NULL OR NOT EXISTS (
         SELECT FROM refresh_tokens AS live
-        WHERE live.user_id = stream.player_id AND coalesce(live.session_id, live.jti) = stream.session_id
+        WHERE live.user_id = stream.player_id AND live.session_id = stream.session_id
             AND expires_at > clock_timestamp()
     )
     """,
@@ -66,7 +66,7 @@ NOTIFY = Statement(
 @maybe(
     f"""
     SELECT (
-        SELECT coalesce(session_id, jti)::text FROM refresh_tokens
+        SELECT session_id::text FROM refresh_tokens
         WHERE user_id = users.id AND $2::bigint IN (access_expiry, access_expiry_before)
             AND expires_at > clock_timestamp()
     ) AS session_id, {_REVISION} AS revision

@@ -51,19 +51,18 @@ async def test_refresh_keeps_the_session(server):
     assert after.current
 
 
-async def test_record_of_an_older_node_is_a_session(server):
-    """Its jti becomes the id, and its beginning is 30 days before its end. The next refresh keeps the id."""
+async def test_token_that_an_older_node_imports_is_a_session(server):
+    """It gives the token, the player and the end alone. The next refresh keeps the id and the beginning."""
     client = await server.player("ann")
     server.sql(
-        "UPDATE refresh_tokens SET session_id = NULL, begun_at = NULL, used_at = NULL, user_agent = NULL,"
-        " access_expiry = NULL"
+        "WITH given AS (DELETE FROM refresh_tokens RETURNING jti, user_id, expires_at)"
+        " INSERT INTO refresh_tokens (jti, user_id, expires_at) SELECT * FROM given"
     )
-    ((jti, expires),) = server.sql("SELECT jti::text, expires_at FROM refresh_tokens")
-    (found,) = await client.sessions()
-    assert (found.id, found.begun_at, found.used_at, found.current) == (jti, expires - MONTH, expires - MONTH, False)
+    (first,) = await client.sessions()
+    assert (first.begun_at, first.user_agent, first.current) == (first.used_at, None, False)
     await client.refresh()
     (found,) = await client.sessions()
-    assert (found.id, found.begun_at, found.current) == (jti, expires - MONTH, True)
+    assert (found.id, found.begun_at, found.current) == (first.id, first.begun_at, True)
 
 
 async def test_logout_ends_the_session_of_its_token(server):

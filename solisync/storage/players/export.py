@@ -180,11 +180,9 @@ class Page(NamedTuple, Generic[T]):
             array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access,
             array_agg(access_expiry_before) AS access_before
         FROM (
-            SELECT coalesce(session_id, jti)::text AS id,
-                coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
-                coalesce(used_at, expires_at - interval '30 days') AS used_at,
-                expires_at, user_agent, access_expiry, access_expiry_before
-            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY 3 DESC, jti
+            SELECT session_id::text AS id, begun_at, used_at, expires_at, user_agent,
+                access_expiry, access_expiry_before
+            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY used_at DESC, jti
         ) AS each
     ) AS session
     CROSS JOIN LATERAL (

@@ -71,14 +71,12 @@ _CHOSEN = """username >= $2::text AND username < $2::text || '~' AND created_at 
         AND CASE $5::text WHEN 'guests' THEN guest
             WHEN 'suspended' THEN EXISTS (SELECT FROM suspensions WHERE user_id = users.id)
             WHEN 'locked' THEN EXISTS (SELECT FROM profile_locks WHERE user_id = users.id) ELSE true END"""
-_USED = "max(coalesce(used_at, expires_at - interval '30 days'))"
-
 # Reads sessions and sizes only for the players of one page.
 LIST = Query(
     "list_players",
     f"""
     SELECT id, username, created_at, avatar_extension AS avatar,
-        (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
+        (SELECT max(used_at) FROM refresh_tokens WHERE user_id = id AND expires_at > clock_timestamp()) AS used_at,
         coalesce((SELECT replays FROM replay_usage WHERE user_id = users.id), 0) AS replays,
         coalesce((SELECT used_bytes FROM replay_usage WHERE user_id = users.id), 0)
             + coalesce((SELECT octet_length(image) FROM avatars WHERE user_id = users.id), 0) AS bytes
@@ -111,7 +109,7 @@ def by_name(
             coalesce(used_bytes, 0) + coalesce(octet_length(image), 0) AS bytes
         FROM users
         LEFT JOIN (
-            SELECT user_id, {_USED} AS used_at FROM refresh_tokens WHERE expires_at > clock_timestamp() GROUP BY 1
+            SELECT user_id, max(used_at) AS used_at FROM refresh_tokens WHERE expires_at > clock_timestamp() GROUP BY 1
         ) AS sessions ON sessions.user_id = users.id
         LEFT JOIN replay_usage ON replay_usage.user_id = users.id
         LEFT JOIN avatars ON avatars.user_id = users.id
@@ -128,13 +126,13 @@ async def by(order: str, *, prefix: str, since: datetime, most: int, state: str 
     """The first of these players by "registered" (newest first), "used" (last used first), "replays" or "bytes"."""
 
 
-FOUND_COLUMNS = f"""
+FOUND_COLUMNS = """
     username, users.id, created_at, display_name, suspensions.since AS suspended_since,
     profile_locks.since AS locked_since, guest IS TRUE AS guest,
-    (SELECT {_USED} FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
+    (SELECT max(used_at) FROM refresh_tokens WHERE user_id = users.id AND expires_at > clock_timestamp()) AS used_at,
     coalesce(replays, 0) AS replays,
     coalesce(used_bytes, 0) AS bytes
-"""  # noqa: S608
+"""
 FOUND = """
     FROM found JOIN users ON users.id = found.id
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id

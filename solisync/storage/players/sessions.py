@@ -47,7 +47,7 @@ def _beginning(name: str, condition: str) -> Query[Begun]:
             DELETE FROM refresh_tokens WHERE jti IN (
                 SELECT jti FROM refresh_tokens JOIN player ON player.id = user_id
                 WHERE expires_at > clock_timestamp()
-                ORDER BY coalesce(used_at, expires_at - interval '30 days') DESC, jti OFFSET {MOST - 1}
+                ORDER BY used_at DESC, jti OFFSET {MOST - 1}
             )
             RETURNING session_id
         ), forgotten AS (
@@ -147,8 +147,6 @@ ROTATE = Statement(
     ), rotated AS (
         UPDATE refresh_tokens AS token SET
             jti = $4::uuid, expires_at = $5::timestamptz, used_at = clock_timestamp(), user_agent = $7::text,
-            session_id = coalesce(session_id, token.jti),
-            begun_at = coalesce(begun_at, expires_at - interval '30 days'),
             access_expiry = issued.access_expiry, access_expiry_before = token.access_expiry,
             spent_jti = token.jti, retry_digest = $11::bytea
         FROM issued WHERE token.jti = issued.jti
@@ -164,7 +162,7 @@ END = Query(
     """
     WITH ended AS (
         DELETE FROM refresh_tokens
-        WHERE user_id = $1::uuid AND coalesce(session_id, jti) = $2::uuid AND expires_at > clock_timestamp()
+        WHERE user_id = $1::uuid AND session_id = $2::uuid AND expires_at > clock_timestamp()
         RETURNING session_id
     ), forgotten AS (
         DELETE FROM known_states WHERE session_id IN (SELECT session_id FROM ended)
@@ -189,12 +187,11 @@ END_ALL = Query(
 LIST = Query(
     "list_sessions",
     """
-    SELECT coalesce(session_id, jti) AS id, coalesce(begun_at, expires_at - interval '30 days') AS begun_at,
-        coalesce(used_at, expires_at - interval '30 days') AS used_at, expires_at, user_agent,
+    SELECT session_id AS id, begun_at, used_at, expires_at, user_agent,
         coalesce($2::bigint IN (access_expiry, access_expiry_before), false) AS current
     FROM users LEFT JOIN refresh_tokens ON user_id = id AND expires_at > clock_timestamp()
     WHERE id = $1::uuid
-    ORDER BY 3 DESC, jti
+    ORDER BY used_at DESC, jti
     """,
     row=Session,
 )

@@ -127,7 +127,7 @@ REMEMBER_FOR_ALL = Statement(
     """
     INSERT INTO known_states (session_id, user_id, answers, pushed_at)
     SELECT DISTINCT session_id, user_id, ARRAY[$2::text], now() FROM refresh_tokens
-    WHERE user_id = $1::uuid AND session_id IS NOT NULL AND expires_at > clock_timestamp() ORDER BY session_id
+    WHERE user_id = $1::uuid AND expires_at > clock_timestamp() ORDER BY session_id
     ON CONFLICT (session_id) DO UPDATE SET pushed = NULL, answers = excluded.answers, pushed_at = excluded.pushed_at
     """,
 )
