@@ -26,7 +26,7 @@ class Done:
 
     `steps` are statements to run last. `sessions_ended` is true if sessions of the player, or the account, have ended.
     `queued` is true if a replay now waits for a check. `notices` are other notices. `result` is for the caller.
-    `settled` is false while the lists and boards of a large account follow.
+    `settled` is false while the lists and boards of a large account follow. `perform` adds the `player` before the act.
     """
 
     changed: bool
@@ -38,6 +38,7 @@ class Done:
     notices: tuple[Notice, ...] = ()
     result: Any = None
     settled: bool = True
+    player: Player | None = None
 
 
 NOTHING = Done(changed=False)
@@ -109,6 +110,7 @@ class Acting:
                 notices.append(ReplayStored())
             if notices:
                 self.publish(*notices)
+        done = replace(done, player=player)
         if waiting is None:
             return done
         if not self.settling:

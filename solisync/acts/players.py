@@ -1,7 +1,7 @@
 """Acts on accounts: suspend, lock, end sessions, rename, restore progress, delete, make a reset link."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from msgspec import structs
 
@@ -17,6 +17,7 @@ from ..rules.games import CountedGame
 from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..rules.sync import Document
+from ..rules.undo import suspension_words
 from ..storage.players import accounts, guests, recovery, restrictions, sessions, sync
 from ..storage.players.accounts import Player
 from ..storage.players.games import adding, missing
@@ -35,11 +36,11 @@ async def suspend(
     if former is None:
         steps = restrictions.suspending(player.id, until=until, message=message)
         steps += (restrictions.cut_off.call(player.id, lifetime=LIFETIME),)
-        return Done(changed=True, after=_in_words(until, message), steps=steps, sessions_ended=True)
+        return Done(changed=True, after=suspension_words(until, message), steps=steps, sessions_ended=True)
     if (former.until, former.message) == (until, message):
         return NOTHING
     steps = (restrictions.change.call(player.id, until=until, message=message),)
-    before, after = _in_words(former.until, former.message), _in_words(until, message)
+    before, after = suspension_words(former.until, former.message), suspension_words(until, message)
     return Done(changed=True, before=before, after=after, steps=steps)
 
 
@@ -50,7 +51,7 @@ async def unsuspend(transaction: Transaction, player: Player, *, only_ended: boo
     if former is None or (only_ended and not former.ended):
         return NOTHING
     steps = await restrictions.lift(transaction, player.id)
-    return Done(changed=True, before=_in_words(former.until, former.message), steps=steps)
+    return Done(changed=True, before=suspension_words(former.until, former.message), steps=steps)
 
 
 @act(on="player")
@@ -154,11 +155,6 @@ async def link(
     locked_out = password_hash is not None
     after = "locked out" if locked_out else None
     return Done(changed=True, after=after, steps=steps, sessions_ended=locked_out, result=expires_at)
-
-
-def _in_words(until: datetime | None, message: str | None) -> str:
-    ends = "until lifted" if until is None else f"until {until.astimezone(UTC).isoformat()}"
-    return ends if message is None else f"{ends}: {message}"
 
 
 async def perform_rename(acting: Acting, user_id: str, username: str) -> Done:

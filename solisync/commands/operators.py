@@ -1,9 +1,11 @@
 """`solisync admins` and `solisync acts`: the admins of the console, and the record of acts."""
 
 from dataclasses import asdict as fields_of
+from datetime import UTC, datetime
 
 from msgspec.structs import asdict
 
+from ..acts.record import listed
 from ..errors import FatalError, NotFound
 from ..rules.administration import CODE_DIGITS, check_admin_name
 from ..rules.recovery import digest, new_code, read_code
@@ -106,7 +108,7 @@ ACT_COLUMNS = (
 async def list_acts(task: Task) -> None:
     """List acts, newest first."""
     given = task.chosen
-    left = given.limit
+    left, now = given.limit, datetime.now(UTC)
     async with task.connection() as statements:
         wanted = ActFilter(
             act=given.act,
@@ -119,7 +121,7 @@ async def list_acts(task: Task) -> None:
         write = task.output.table(ACT_COLUMNS)
         async for page in acts.listed(statements, wanted):
             for each in page[:left]:
-                write(fields_of(each))
+                write(fields_of(listed(each, now)))
             if left is not None:
                 left -= len(page)
                 if left <= 0:

@@ -15,6 +15,7 @@ from .controls import has_controls
 from .games import CountedGame
 from .shapes import Checked, Time, is_id
 from .texts import lateness
+from .undo import Undo
 
 Reason = Literal["name", "avatar", "cheating", "spam", "takeover", "request", "legal", "other"]
 
@@ -246,6 +247,9 @@ class Acted(Struct, frozen=True, kw_only=True):
     ok: bool = True
     changed: bool
     settled: Annotated[bool, Meta(description="false while lists and boards of a large account follow")] = True
+    undo: Annotated[
+        Undo | None, Meta(description="reverses what has changed; null if nothing has, or no act reverses it")
+    ] = None
 
 
 class EndedSessions(Acted, frozen=True, kw_only=True):

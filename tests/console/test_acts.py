@@ -74,6 +74,7 @@ async def test_access_of_a_player_ends_once(console, ann):
         "ok": True,
         "changed": True,
         "settled": True,
+        "undo": None,
         "ended": 1,
     }
     assert (await act(console, "POST", f"{player}/sessions/end", access=True))["changed"] is False
@@ -136,6 +137,30 @@ async def test_several_players_are_suspended_together(console, server, ann):
     done = await act(console, "POST", "/suspensions", ids=ids)
     assert done == {"suspended": ids[:2], "missing": [NOBODY], "left": []}
     assert server.sql("SELECT count(*) FROM suspensions") == [(2,)]
+
+
+async def test_database_error_amid_several_suspensions_leaves_the_rest(console, server, ann, no_lost_failures):
+    """The answer names the players who are suspended. When nobody is, the request fails."""
+    _, player, _ = ann
+    ids = [player.removeprefix("/players/")]
+    for name in ("bob", "carl"):
+        ids.append((await (await server.player(name)).me()).id)
+    server.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;"
+        f"CREATE TRIGGER refuse BEFORE INSERT ON suspensions FOR EACH ROW WHEN (NEW.user_id = '{ids[1]}')"
+        " EXECUTE FUNCTION refuse()"
+    )
+    done = await act(console, "POST", "/suspensions", ids=[NOBODY, *ids])
+    assert done == {"suspended": ids[:1], "missing": [NOBODY], "left": ids[1:]}
+    assert server.sql("SELECT user_id::text FROM suspensions") == [(ids[0],)]
+    await act(console, "POST", "/suspensions", 500, ids=done["left"])
+    no_lost_failures.clear()
+    server.sql("DROP FUNCTION refuse CASCADE")
+    assert await act(console, "POST", "/suspensions", ids=done["left"]) == {
+        "suspended": ids[1:],
+        "missing": [],
+        "left": [],
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ FILLED = """
     FROM generate_series(10, 16) AS n;
     UPDATE users SET guest = true;
     INSERT INTO refresh_tokens (jti, user_id, expires_at, used_at)
-    SELECT gen_random_uuid(), id, now() + n * interval '1 h', now() + (n - 9) * interval '1 h' FROM users, generate_series(1, 2) AS n
+    SELECT gen_random_uuid(), id, now() + n * interval '1 h', now() + (n - 9) * interval '1 h'
+    FROM users, generate_series(1, 2) AS n
     WHERE username IN ('P11', 'p12', 'P13');
     INSERT INTO leaderboard (user_id, display_name, visible, recorded_at)
     SELECT id, 'Queen ' || username, true, now() FROM users;

@@ -3,6 +3,7 @@
 import pytest
 import pytest_twisted
 
+from tests.harness.housekeeping import make_housekeeping
 from tests.harness.payloads import replay
 
 WHY = {"reason": "spam"}
@@ -22,6 +23,7 @@ async def ann(console, server):
 async def act(console, path, **body):
     answer = await console.ask("PUT", path, WHY | body)
     assert answer.json["changed"] is True, answer
+    return answer.json
 
 
 async def acts(console, query=""):
@@ -76,23 +78,72 @@ async def test_act_names_its_inverse_while_the_effect_stands(console, server, an
     """The newest act of a pair has one, unless the state has changed in another way since."""
     player, game = ann
     steps = [
-        (f"{player}/suspension", {"suspended": True}, {"suspended": False}, "unsuspend", "suspend"),
-        (f"{player}/lock", {"locked": True}, {"locked": False}, "unlock", "lock"),
-        (f"{player}/entry", {"visible": False}, {"visible": True}, "show", "hide"),
-        (f"{player}/entry", {"display_name": "A"}, {"display_name": "Rude"}, "name", "name"),
-        (f"{player}/username", {"username": "player_1"}, {"username": "ann"}, "rename", "rename"),
-        (f"{game}/listed", {"listed": False}, {"listed": True}, "list_again", "unlist"),
+        (f"{player}/suspension", {"suspended": True}, {"suspended": False}, {"suspend", "unsuspend"}),
+        (f"{player}/lock", {"locked": True}, {"locked": False}, {"lock", "unlock"}),
+        (f"{player}/entry", {"visible": False}, {"visible": True}, {"show", "hide"}),
+        (f"{player}/entry", {"display_name": "A"}, {"display_name": "Rude"}, {"name"}),
+        (f"{player}/username", {"username": "player_1"}, {"username": "ann"}, {"rename"}),
+        (f"{game}/listed", {"listed": False}, {"listed": True}, {"list_again", "unlist"}),
     ]
-    for path, there, back, inverse, again in steps:
-        for body, expected in ((there, inverse), (back, again), (there, inverse)):
-            await act(console, path, **body)
+    for path, there, back, pair in steps:
+        for body, expected in ((there, back), (back, there), (there, back)):
+            answer = await act(console, path, **body)
             first, *others = await acts(console, f"player={player[9:]}")
-            assert first["inverse"] == expected, path
-            pair = {inverse, again}
+            assert (first["undo"], first["inverse"] in pair) == (answer["undo"], True)
+            assert (answer["undo"]["path"], answer["undo"]["body"]) == (f"/api/admin{path}", expected)
             assert not any(each["inverse"] for each in others if each["act"] in pair), path
-    assert len([each for each in await acts(console) if each["inverse"]]) == len(steps)
+    standing = [each["act"] for each in await acts(console) if each["inverse"]]
+    assert standing == ["unlist", "rename", "name", "hide", "lock", "suspend"]
     server.sql("DELETE FROM profile_locks; DELETE FROM replays; UPDATE leaderboard SET display_name = 'Chosen'")
-    assert {each["inverse"] for each in await acts(console)} == {None, "unsuspend", "show", "rename"}
+    assert [each["act"] for each in await acts(console) if each["inverse"]] == ["rename", "hide", "suspend"]
+
+
+def state(server):
+    """What acts change about the only player and the only replay."""
+    return server.sql(
+        "SELECT username, visible, display_name, profile_locks IS NULL, until, message, unlisted FROM users"
+        " JOIN leaderboard ON leaderboard.user_id = users.id JOIN replays ON replays.user_id = users.id"
+        " LEFT JOIN profile_locks ON profile_locks.user_id = users.id"
+        " LEFT JOIN suspensions ON suspensions.user_id = users.id"
+    )
+
+
+async def test_undo_restores_the_state_before_the_act(console, server, ann):
+    """The request of the record is sent as it is, with a reason; it has an inverse, too."""
+    player, game = ann
+    await act(console, f"{player}/suspension", suspended=True, until="2999-12-31T12:00:00.000001Z", message="a: b\nc")
+    for path, body in [
+        (f"{player}/suspension", {"suspended": True, "until": None, "message": "until lifted"}),
+        (f"{player}/suspension", {"suspended": False}),
+        (f"{player}/lock", {"locked": True}),
+        (f"{player}/entry", {"visible": False, "display_name": "A"}),
+        (f"{player}/username", {"username": "player_1"}),
+        (f"{game}/listed", {"listed": False}),
+    ]:
+        before = state(server)
+        undo = (await act(console, path, **body))["undo"]
+        after = state(server)
+        assert before != after
+        for expected in (before, after):
+            answer = await console.ask(undo["method"], undo["path"].removeprefix("/api/admin"), WHY | undo["body"])
+            assert answer.json["changed"] is True, answer
+            assert state(server) == expected
+            undo = answer.json["undo"]
+
+
+async def test_suspension_whose_time_is_over_has_no_undo(console, server, open_database, reactor, ann):
+    """Housekeeping has ended it, or an operator while the retention clock was behind: nothing is left to return to."""
+    player, _ = ann
+    past = "UPDATE suspensions SET until = now() - interval '1 s'"
+    await act(console, f"{player}/suspension", suspended=True)
+    server.sql(past)
+    await make_housekeeping(open_database(), reactor).prune()
+    assert [(each["actor"], each["inverse"], each["undo"]) for each in await acts(console, "act=unsuspend")] == [
+        ("service:housekeeping", None, None)
+    ]
+    await act(console, f"{player}/suspension", suspended=True)
+    server.sql(past)
+    assert (await act(console, f"{player}/suspension", suspended=False))["undo"] is None
 
 
 async def test_irreversible_act_has_no_inverse(console, ann):

@@ -4,11 +4,13 @@ import re
 
 import msgspec
 import pytest
+from msgspec.json import encode
 
 from solisync.klondike import in_words, prove
 from solisync.rules.administration import CODE_DIGITS
 from solisync.rules.recovery import digest, new_code, read_code
 from tests.checking.uploads import encoded, game
+from tests.harness.payloads import progress_of
 from tests.harness.postgres import run_sql
 from tests.pages.admin import PLAYER, choose, paths, sign_in
 from tests.pages.test_axe import Judge
@@ -31,6 +33,31 @@ def test_axe_finds_nothing_in_the_console(console, running, width, scheme):
     page.click("button:has-text('Suspend …')")
     judge.look(visitor, "the dialog of an act")
     assert judge.found == []
+
+
+def test_progress_is_restored_from_an_export(console, running, place):
+    """Every number arrives as it is spelled. What isn't this player's export is refused in the dialog."""
+    page = sign_in(console(), running.dsn, f"/players/{PLAYER}")
+    progress = progress_of(progress__total_xp=2**64 - 1, stats__average_time_secs=0.1, unknown=[12345678901234567890])
+    exports = {
+        "This file is not an export.": b"{",
+        "This file is not an export of this account.": encode({"account": {"id": "x"}, "progress": progress}),
+        "This export has no progress": encode({"account": {"id": PLAYER}, "progress": None}),
+        "": encode({"account": {"id": PLAYER}, "progress": progress}),
+    }
+    page.click("button:has-text('Restore progress …')")
+    page.select_option("#act-reason", "request")
+    for error, content in exports.items():
+        file = {"name": "ann.json", "mimeType": "application/json", "buffer": content}
+        page.set_input_files("#act [name=progress]", [file])
+        page.click("#act button:not([type])")
+        page.wait_for_selector(
+            f"#act [role=alert]:has-text('{error}')" if error else "#act", state="attached" if error else "detached"
+        )
+    ((stored,),) = run_sql(running.dsn, "SELECT payload FROM sync_states")
+    assert '"total_xp":18446744073709551615' in stored
+    assert "12345678901234567890" in stored
+    assert run_sql(running.dsn, "SELECT act, reason FROM admin_acts") == [("restore", "request")]
 
 
 def test_text_of_players_is_never_markup(console, running):

@@ -75,7 +75,7 @@ RECORD = Statement(
 )
 
 # Each act that can be reversed, the act that reverses it, and whether its effect stands, by the current state.
-_INVERSES = {
+INVERSES = {
     "suspend": ("unsuspend", "suspensions.user_id IS NOT NULL"),
     "unsuspend": ("suspend", "suspensions.user_id IS NULL"),
     "lock": ("unlock", "profile_locks.user_id IS NOT NULL"),
@@ -87,8 +87,8 @@ _INVERSES = {
     "rename": ("rename", "username = after"),
     "name": ("name", "display_name = after"),
 }
-_PAIRS = ", ".join(f"('{act}', '{inverse}')" for act, (inverse, _) in _INVERSES.items())
-_STANDS = " ".join(f"WHEN '{act}' THEN {stands}" for act, (_, stands) in _INVERSES.items())
+_PAIRS = ", ".join(f"('{act}', '{inverse}')" for act, (inverse, _) in INVERSES.items())
+_STANDS = " ".join(f"WHEN '{act}' THEN {stands}" for act, (_, stands) in INVERSES.items())
 
 # The state is looked up for the acts of a page alone. A later act of the same kind, or its inverse, has replaced the
 # effect.

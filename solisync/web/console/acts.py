@@ -1,19 +1,21 @@
 """Routes that perform acts on players and replays (docs/console.md "Acts")."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 from msgspec import UNSET
+from msgspec.structs import replace
 from twisted.internet.base import ReactorBase
+from twisted.logger import Logger
 
 from ...access.passwords import Passwords
 from ...access.rate_limit import ADMIN_ACTS, ADMIN_GRAVE
 from ...acts import players, profiles, replays
-from ...acts.act import Act, Acting, Why
-from ...errors import BadRequest, NotFound
+from ...acts.act import Act, Acting, Done, Why
+from ...acts.record import undo_after
+from ...errors import BadRequest, DatabaseError, NotFound, Unavailable
 from ...events.notices import Publish
 from ...postgres.database import Database
 from ...rules.administration import (
@@ -49,6 +51,7 @@ class Acts:
     """Performs acts in the name of admins. A request that changes nothing succeeds, too."""
 
     tag: ClassVar[str] = "players"
+    _log: ClassVar[Logger] = Logger()
 
     settings: ServingSettings
     database: Database
@@ -67,7 +70,10 @@ class Acts:
 
     @post("/suspensions", name="suspend_several", summary="Suspend up to 100 players", limit=ADMIN_GRAVE)
     async def suspensions(self, body: SuspensionsBody, actor: Actor) -> Suspended:
-        """Suspend several players, each in its own transaction, within MANY_SECONDS."""
+        """Suspend several players, each in its own transaction, within MANY_SECONDS.
+
+        If the database fails in between, the answer says who is suspended and who is left.
+        """
         message = check_suspension(body.until, body.message, self.now())
         acting, wanted = self._acting(body, actor), list(dict.fromkeys(body.ids))
         given = {"until": body.until, "message": message}
@@ -76,9 +82,17 @@ class Acts:
         for number, user_id in enumerate(wanted):
             if self.reactor.seconds() > deadline:
                 return _suspended(wanted[:number], suspended, wanted[number:])
-            with suppress(NotFound):
+            try:
                 await acting.perform(players.suspend, user_id, **given)
                 suspended.append(user_id)
+            except NotFound:
+                continue
+            except (DatabaseError, Unavailable) as error:
+                if not suspended:
+                    raise
+                left = len(wanted) - number
+                self._log.error("{left} of several players are left to suspend: {error}", left=left, error=error)
+                return _suspended(wanted[:number], suspended, wanted[number:])
         return _suspended(wanted, suspended, [])
 
     @put("/players/{user_id}/lock", limit=ADMIN_ACTS, errors=NO_PLAYER)
@@ -116,7 +130,7 @@ class Acts:
     async def username(self, user_id: str, body: UsernameBody, actor: Actor) -> Acted:
         """Change a player's username."""
         done = await players.perform_rename(self._acting(body, actor), user_id, body.username)
-        return Acted(changed=done.changed)
+        return self._acted(players.rename, user_id, done)
 
     @post(
         "/players/{user_id}/progress/restore",
@@ -143,12 +157,12 @@ class Acts:
         """Change the display name of a player's leaderboard entry, hide the entry, or show it."""
         if body.display_name is UNSET and body.visible is UNSET:
             raise BadRequest("bad_field", "display_name or visible is needed")
-        acting, done = self._acting(body, actor), []
+        acted = []
         if body.display_name is not UNSET:
-            done.append(await acting.perform(profiles.name, user_id, display_name=body.display_name))
+            acted.append(await self._act(profiles.name, user_id, body, actor, display_name=body.display_name))
         if body.visible is not UNSET:
-            done.append(await acting.perform(profiles.show if body.visible else profiles.hide, user_id))
-        return Acted(changed=any(each.changed for each in done), settled=all(each.settled for each in done))
+            acted.append(await self._act(profiles.show if body.visible else profiles.hide, user_id, body, actor))
+        return _together(acted)
 
     @post("/players/{user_id}/avatar/remove", limit=ADMIN_ACTS, errors=NO_PLAYER)
     async def remove_avatar(self, user_id: str, body: ActBody, actor: Actor) -> Acted:
@@ -194,7 +208,22 @@ class Acts:
 
     async def _act(self, act: Act, target: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
         done = await self._acting(body, actor).perform(act, target, **given)
-        return Acted(changed=done.changed, settled=done.settled)
+        return self._acted(act, target, done)
+
+    def _acted(self, act: Act, target: str, done: Done) -> Acted:
+        undo = undo_after(act, done, target, self.now())
+        return Acted(changed=done.changed, settled=done.settled, undo=undo)
+
+
+def _together(acted: Sequence[Acted]) -> Acted:
+    """Return the answer to a request for several acts of one route, whose `undo` reverses all that has changed."""
+    undone = [each.undo for each in acted if each.undo is not None]
+    body = {name: value for each in undone for name, value in each.body.items()}
+    return Acted(
+        changed=any(each.changed for each in acted),
+        settled=all(each.settled for each in acted),
+        undo=replace(undone[0], body=body) if undone else None,
+    )
 
 
 def _suspended(tried: list[str], suspended: list[str], left: list[str]) -> Suspended:

@@ -13,6 +13,7 @@ from twisted.internet.base import ReactorBase
 from ... import __version__
 from ...access.rate_limit import ADMIN
 from ...acts import NAMES
+from ...acts.record import listed
 from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
 from ...errors import BadRequest
@@ -155,7 +156,8 @@ class Overviews:
         if query.player is not None:
             chosen = replace(chosen, user_id=await self._known_player(query.player.strip()))
         found = await self.database.run(acts.page, chosen, most=size + 1, before=place)
-        return RecordedActs(*cut(found, size, _id))
+        shown, following = cut(found, size, _id)
+        return RecordedActs([listed(each, self.now()) for each in shown], following)
 
     async def _known_admin(self, name: str) -> str:
         if not await self.database.run(acts.knows_admin, name):

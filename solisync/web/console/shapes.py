@@ -5,12 +5,12 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from ...acts.record import ListedAct
 from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
 from ...rules.administration import Admin, PageLink
 from ...rules.sessions import Session
 from ...storage.housekeeping import LastRun
-from ...storage.operators.acts import RecordedAct
 from ...storage.operators.counts import RowEstimates
 from ...storage.operators.daily_numbers import DayNumbers
 from ...storage.players.history import ChangedProfile, RegisteredPlayer, Visitor
@@ -126,7 +126,7 @@ class SettingValues(Struct, frozen=True):
 class RecordedActs(Struct, frozen=True):
     """A page of acts, newest first."""
 
-    acts: list[RecordedAct]
+    acts: list[ListedAct]
     next: Next
 
 

@@ -6,6 +6,9 @@ import { signIn } from "./sign_in.js";
 
 export const ROOT = "/api/admin";
 
+/** A path that the service gives, as the functions below take it. @param {string} path */
+export const inRoot = (path) => path.slice(ROOT.length);
+
 /** Send a request. After a 401, let the admin sign in and send it again. @param {string} method @param {string} path @param {object} [body] */
 export async function ask(method, path, body) {
   const more =

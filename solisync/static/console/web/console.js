@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts that the console's pages share: tables, facts, links, and the dialog for an act. */
 
-import { act } from "./api.js";
+import { act, inRoot } from "./api.js";
 import { NOTE_MAX } from "./console_facts.js";
 import { Refusal } from "./http.js";
 import { ago, byId, countDown, counted, fill, h, sentence, table, tell } from "./page.js";
@@ -19,8 +19,8 @@ export const REASONS = {
   other: "Other (needs a note)",
 };
 
-/** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time", hint?: string}} Field */
-/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean, undo?: object | false}} Plan an act to confirm; `undo` is the body of the request that reverses it */
+/** @typedef {{label: string, name: string, value?: string, kind?: "text" | "check" | "time" | "progress", hint?: string}} Field */
+/** @typedef {{title: string, text: string, verb: string, method: string, path: string, body?: object, fields?: Field[], reason?: keyof typeof REASONS, danger?: boolean}} Plan an act to confirm */
 
 /** A player's text, isolated so that it can't change the direction of the text around it. @param {string | null | undefined} text */
 export const bdi = (text) => h("bdi", {}, text ?? "–");
@@ -112,17 +112,17 @@ export function confirm(plan, then) {
     event.preventDefault();
     button.disabled = true;
     refused.replaceChildren();
-    const body = {
-      ...plan.body,
-      ...Object.fromEntries(fields.flatMap(({ value }) => value())),
-      reason: reason.value,
-      ...(note.value.trim() ? { note: note.value } : {}),
-    };
     try {
+      const values = await Promise.all(fields.map(({ value }) => value()));
+      const body = {
+        ...plan.body,
+        ...Object.fromEntries(values.flat()),
+        reason: reason.value,
+        ...(note.value.trim() ? { note: note.value } : {}),
+      };
       const answer = await act(plan.method, plan.path, body);
       dialog.close();
-      if (answer.left?.length)
-        tell(`${counted(answer.left.length, "player")} not suspended in time: select them again.`);
+      if (answer.left?.length) tell(`${counted(answer.left.length, "player")} not suspended: select them again.`);
       else
         tell(
           answer.changed === false
@@ -130,7 +130,7 @@ export function confirm(plan, then) {
             : `${plan.title}: done.${answer.settled === false ? " Lists and boards follow within minutes." : ""}`,
         );
       await then(answer);
-      if (answer.changed) offerUndo(plan, reason.value, then);
+      if (answer.undo) offerUndo(plan.title, answer.undo, reason.value, then);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       refused.append(h("p", { class: "refused", role: "alert" }, sentence(error)));
@@ -143,10 +143,13 @@ export function confirm(plan, then) {
   (fields.find(({ input }) => input.required)?.input ?? reason).focus();
 }
 
-/** Offer to reverse the last act. The record keeps both acts. @param {Plan} plan @param {string} reason @param {(answer: any) => unknown} then */
-function offerUndo({ title, method, path, undo }, reason, then) {
+/**
+ * Offer to reverse the last act. The record keeps both acts.
+ * @param {string} title @param {{method: string, path: string, body: object}} undo @param {string} reason @param {(answer: any) => unknown} then
+ */
+function offerUndo(title, { method, path, body }, reason, then) {
   document.getElementById("undo")?.remove();
-  if (!undo || document.querySelector("dialog[open]")) return;
+  if (document.querySelector("dialog[open]")) return;
   const place = h("p", { id: "undo", class: "row" }, `${title}: done.`);
   const button = h(
     "button",
@@ -155,7 +158,7 @@ function offerUndo({ title, method, path, undo }, reason, then) {
       click: async () => {
         button.disabled = true;
         try {
-          await act(method, path, { ...undo, reason, note: "Undone." });
+          await act(method, inRoot(path), { ...body, reason, note: "Undone." });
           place.remove();
           tell(`${title}: undone.`);
           await then({});
@@ -186,6 +189,11 @@ function fieldOf({ label, name, value = "", kind = "text", hint }) {
       value: () => /** @type {[string, any][]} */ ([[name, input.checked]]),
     };
   }
+  if (kind === "progress") {
+    const input = h("input", { id, name, type: "file", accept: ".json,application/json", required: true });
+    const read = async () => restoring(await /** @type {FileList} */ (input.files)[0].text(), value);
+    return { input, nodes: [h("label", { for: id }, label), input], value: read };
+  }
   const input = h("input", {
     id,
     name,
@@ -199,6 +207,30 @@ function fieldOf({ label, name, value = "", kind = "text", hint }) {
       input.value.trim() ? [[name, kind === "time" ? new Date(input.value).toISOString() : input.value]] : []
     );
   return { input, nodes: [h("label", { for: id }, hint ? `${label} (${hint})` : label), input], value: read };
+}
+
+/**
+ * The fields of a restore, from an export of the account with this id. Its numbers keep their spelling, because some are
+ * too large for a number of JavaScript. Throw a Refusal if it has no progress.
+ * @param {string} text @param {string} id
+ */
+function restoring(text, id) {
+  const { rawJSON } = /** @type {any} */ (JSON);
+  if (!rawJSON) throw new Refusal(0, "old", "This browser can’t keep large numbers; a newer one can.");
+  /** @param {string} _ @param {any} value @param {{source: string}} [context] */
+  const exact = (_, value, context) => (typeof value === "number" ? rawJSON(context?.source) : value);
+  let found;
+  try {
+    found = JSON.parse(text, exact);
+  } catch {
+    throw new Refusal(0, "file", "This file is not an export.");
+  }
+  if (found?.account?.id !== id) throw new Refusal(0, "file", "This file is not an export of this account.");
+  if (!found.progress) throw new Refusal(0, "file", "This export has no progress: the player had pushed nothing.");
+  return /** @type {[string, any][]} */ ([
+    ["progress", found.progress],
+    ["games", found.games ?? []],
+  ]);
 }
 
 /** Fill the page, and return a function that fills it again after an act. @param {() => Promise<(Node | string)[]>} load */

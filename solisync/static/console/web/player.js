@@ -71,7 +71,6 @@ function acts(player, again) {
         method: "PUT",
         path: `${P}/suspension`,
         body: { suspended: false },
-        undo: { suspended: true, until: player.suspended_until, message: player.suspension_message },
       }
     : {
         title: `Suspend ${name}`,
@@ -80,7 +79,6 @@ function acts(player, again) {
         method: "PUT",
         path: `${P}/suspension`,
         body: { suspended: true },
-        undo: { suspended: false },
         danger: true,
         fields: [
           { label: "Until", name: "until", kind: "time", hint: "optional; empty means until lifted" },
@@ -95,7 +93,6 @@ function acts(player, again) {
         method: "PUT",
         path: `${P}/lock`,
         body: { locked: false },
-        undo: { locked: true },
       }
     : {
         title: `Lock ${name}`,
@@ -104,7 +101,6 @@ function acts(player, again) {
         method: "PUT",
         path: `${P}/lock`,
         body: { locked: true },
-        undo: { locked: false },
       };
   const profile = [
     on && {
@@ -114,7 +110,6 @@ function acts(player, again) {
       method: "PUT",
       path: `${P}/entry`,
       reason: "name",
-      undo: { display_name: player.display_name },
       fields: [{ label: "Display name", name: "display_name", value: "A player" }],
     },
     on && {
@@ -124,7 +119,6 @@ function acts(player, again) {
       method: "PUT",
       path: `${P}/entry`,
       body: { visible: !player.on_leaderboard },
-      undo: { visible: player.on_leaderboard },
     },
     player.avatar && {
       title: `Remove the avatar of ${name}`,
@@ -141,10 +135,17 @@ function acts(player, again) {
       method: "PUT",
       path: `${P}/username`,
       reason: "name",
-      undo: { username: name },
       fields: [{ label: "Username", name: "username", value: name }],
     },
     lock,
+    {
+      title: `Restore the progress of ${name}`,
+      text: "Merges the progress of an export, as if a device pushed it. Nothing is lowered.",
+      verb: "Restore progress",
+      method: "POST",
+      path: `${P}/progress/restore`,
+      fields: [{ label: "Export of the player", name: "progress", value: player.id, kind: "progress" }],
+    },
   ];
   const ending = {
     title: `End the sessions of ${name}`,

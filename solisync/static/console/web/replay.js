@@ -55,7 +55,6 @@ const again = show(async () => {
     method: "PUT",
     path: `${R}/listed`,
     body: { listed: false },
-    undo: { listed: true },
   });
   const release = plan({
     title: "Release this replay",
@@ -64,7 +63,6 @@ const again = show(async () => {
     method: "PUT",
     path: `${R}/listed`,
     body: { listed: true },
-    undo: { listed: false },
   });
   return [
     ...(replay.finding ? [h("p", { id: "finding", class: "refused" }, bdi(replay.finding))] : []),

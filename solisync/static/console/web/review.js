@@ -40,7 +40,6 @@ const rename = (each) =>
       method: "PUT",
       path: `/players/${each.id}/entry`,
       reason: "name",
-      undo: { display_name: each.display_name },
       fields: [{ label: "Display name", name: "display_name", value: "A player" }],
     },
     again,
