@@ -24,7 +24,7 @@ from msgspec import structs
 
 from solisync.access.client_address import bucket, client_address
 from solisync.access.rate_limit import AUTH
-from solisync.access.tokens import AccessClaims, Tokens
+from solisync.access.tokens import Tokens
 from solisync.errors import STATUS, BadRequest, NotFound, Refused, TooMany, Unauthorized
 from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
@@ -35,7 +35,7 @@ from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
 from solisync.rules.queries import read_query
 from solisync.rules.replay_lists import Recent, RecentQuery
-from solisync.rules.sessions import user_agent
+from solisync.rules.sessions import SessionRef, user_agent
 from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
@@ -121,7 +121,7 @@ def quoted(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def claims_of(request: Request) -> AccessClaims:
+def claims_of(request: Request) -> SessionRef:
     match = _bearer.fullmatch(request.headers.get("authorization", ""))
     if match is None:
         raise Unauthorized

@@ -109,7 +109,7 @@ async def test_refreshes_leave_seconds_for_logins(nodes, shared_dsn, database):
     for _ in range(4):
         assert await database.run(sessions.begin, player, record(), verified_hash=hashed)
     run_sql(shared_dsn, taken, (wanted, sessions.TOKENS_MAX - 2, wanted))
-    assert (await refresh())[1].access_expiry == wanted - sessions.TOKENS_MAX + 1
+    assert (await refresh())[1].expiry == wanted - sessions.TOKENS_MAX + 1
     run_sql(shared_dsn, taken, (wanted, 61, wanted + 60))
     assert (await deferToThread(log_in, nodes[1]))[0] == 503
 

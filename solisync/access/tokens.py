@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
 import jwt
@@ -22,7 +22,7 @@ from msgspec import structs
 
 from ..errors import Unauthorized
 from ..rules.accounts import Identity, TokenPair
-from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord
+from ..rules.sessions import ACCESS_LIFETIME, REFRESH_LIFETIME, RefreshRecord, SessionRef
 from ..rules.shapes import is_id
 
 REMEMBERED = 16_384  # access tokens, at well under a kilobyte each
@@ -55,13 +55,6 @@ class RefreshClaims:
 
     user_id: str
     jti: str
-
-
-class AccessClaims(NamedTuple):
-    """The claims of a valid access token; together they identify the session with this latest access token, if any."""
-
-    user_id: str
-    expiry: int  # seconds since 1970
 
 
 class Tokens:
@@ -100,7 +93,7 @@ class Tokens:
         pair = self.pair(player.id, record)
         return pair if record.retry_digest is None else structs.replace(pair, player=player)
 
-    def read_access(self, token: str, now: datetime) -> AccessClaims:
+    def read_access(self, token: str, now: datetime) -> SessionRef:
         """Return the claims of a valid access token; raise Unauthorized for any other text."""
         claims = self._read_access(token)
         _check_expiry(claims.expiry, now)
@@ -117,9 +110,9 @@ class Tokens:
         signed = _HEADER + urlsafe_b64encode(_encode(claims)).rstrip(b"=").decode("ascii")
         return f"{signed}.{_signature(signed, self._accepted[0])}"
 
-    def _verify_access(self, token: str) -> AccessClaims:
+    def _verify_access(self, token: str) -> SessionRef:
         claims = self._verify(token, "access")
-        return AccessClaims(_uuid(claims.get("sub")), claims["exp"])
+        return SessionRef(_uuid(claims.get("sub")), claims["exp"])
 
     def _verify(self, token: str, kind: str) -> dict[str, Any]:
         if len(token) > TOKEN_MAX or not _SPELLING.fullmatch(token):

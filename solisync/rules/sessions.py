@@ -3,7 +3,7 @@
 import unicodedata
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 from msgspec import Meta, Struct
 
@@ -47,6 +47,21 @@ class RefreshRecord(NamedTuple):
     access_expiry: int
     user_agent: str | None
     retry_digest: bytes | None = None
+
+    def issued(self, expiry: int) -> Self:
+        """The record with the `exp` that storing it has chosen."""
+        return self._replace(access_expiry=expiry)
+
+
+class SessionRef(NamedTuple):
+    """The session that an access token names: its player, and the token's `exp`, in seconds since 1970.
+
+    No two access tokens of a player have the same. A session is named by its newest token and the one before; a token
+    may also name no session.
+    """
+
+    user_id: str
+    expiry: int
 
 
 def user_agent(header: str | None) -> str | None:

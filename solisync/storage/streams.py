@@ -7,6 +7,7 @@ from ..postgres.declared import maybe
 from ..postgres.statement import Query, Statement
 from ..postgres.transaction import Statements
 from ..rules.events import EndReason
+from .players.sessions import NAMED
 
 CHANNEL = "solisync"
 """The channel of LISTEN and NOTIFY."""
@@ -66,15 +67,13 @@ NOTIFY = Statement(
 @maybe(
     f"""
     SELECT (
-        SELECT session_id::text FROM refresh_tokens
-        WHERE user_id = users.id AND $2::bigint IN (access_expiry, access_expiry_before)
-            AND expires_at > clock_timestamp()
+        SELECT session_id::text FROM refresh_tokens WHERE user_id = users.id AND {NAMED}
     ) AS session_id, {_REVISION} AS revision
     FROM users LEFT JOIN sync_states ON user_id = id WHERE id = $1::uuid
     """,  # noqa: S608
     row=StreamStart,
 )
-async def start(user_id: str, access_expiry: int) -> StreamStart | None:
+async def start(user_id: str, expiry: int) -> StreamStart | None:
     """The data that a stream begins with; None if the player doesn't exist."""
 
 

@@ -13,11 +13,12 @@ from typing import Any
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 
-from ..access.tokens import AccessClaims, Tokens
+from ..access.tokens import Tokens
 from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
 from ..events.streams import raise_limit
 from ..postgres.database import Database
 from ..rules.administration import suspension_error
+from ..rules.sessions import SessionRef
 from ..storage.players import guests, restrictions
 from .app import App, check_same_origin
 from .error_replies import as_json, as_page
@@ -78,7 +79,7 @@ class Restrictions:
         except DatabaseError:
             raise Unavailable from None
 
-    def check(self, claims: AccessClaims) -> None:
+    def check(self, claims: SessionRef) -> None:
         """Raise Forbidden if the player is suspended, and Unauthorized if the token is cut off."""
         suspension = self._loaded.suspended.get(claims.user_id)
         if suspension is not None:
@@ -148,7 +149,7 @@ class PlayersApp(App):
 
         Deferred.fromCoroutine(ask()).addErrback(lambda failure: self._log.failure("could not check a player", failure))
 
-    def _claims(self, request: Request) -> AccessClaims:
+    def _claims(self, request: Request) -> SessionRef:
         """Return the claims of the access token, which is read once; raises Unauthorized unless it is valid."""
         if request.claims is None:
             request.claims = self._tokens.read_access(request.bearer, self._now())

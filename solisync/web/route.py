@@ -103,7 +103,7 @@ class RequestValue(NamedTuple):
 
 ARGUMENTS = {
     "player": RequestValue(attrgetter("claims.user_id"), lambda route: route.protected and not route.for_admins),
-    "access_expiry": RequestValue(attrgetter("claims.expiry"), lambda route: route.protected and not route.for_admins),
+    "session": RequestValue(attrgetter("claims"), lambda route: route.protected and not route.for_admins),
     "admin": RequestValue(attrgetter("admin"), lambda route: route.protected and route.for_admins),
     "actor": RequestValue(
         lambda request: Actor("admin", request.admin.admin, request.caller.bucket, request.request_id),

@@ -6,12 +6,12 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from solisync.access.tokens import AccessClaims
 from solisync.errors import ConnectionLost, Forbidden, Unauthorized, Unavailable
+from solisync.rules.sessions import SessionRef
 from solisync.storage.players.restrictions import RestrictionSet
 from solisync.web.players_app import Restrictions
 
-ANN, BOB, EVE = AccessClaims("ann", 100), AccessClaims("bob", 100), AccessClaims("eve", 100)
+ANN, BOB, EVE = SessionRef("ann", 100), SessionRef("bob", 100), SessionRef("eve", 100)
 EVERYBODY = RestrictionSet(7, 0, ["ann"], [None], ["stop"], ["bob"], [100])
 UNCHANGED = RestrictionSet(7, 0, None, None, None, None, None)
 
@@ -58,10 +58,10 @@ async def test_only_suspended_players_and_older_tokens_are_refused(asked, restri
     """A suspended player is refused with any token, a cut-off player with tokens up to the cutoff."""
     asked.answers = [EVERYBODY]
     await restrictions.refresh()
-    for claims, error in [(ANN, Forbidden), (AccessClaims("ann", 999), Forbidden), (BOB, Unauthorized)]:
+    for claims, error in [(ANN, Forbidden), (SessionRef("ann", 999), Forbidden), (BOB, Unauthorized)]:
         with pytest.raises(error):
             restrictions.check(claims)
-    for claims in (EVE, AccessClaims("bob", 101)):
+    for claims in (EVE, SessionRef("bob", 101)):
         restrictions.check(claims)
 
 

@@ -118,10 +118,10 @@ FORGET = Statement(
 
 
 async def load(
-    transaction: Transaction, user_id: str, access_expiry: int, ids: Iterable[str], request: Hit
+    transaction: Transaction, user_id: str, expiry: int, ids: Iterable[str], request: Hit
 ) -> tuple[Saved, Memory] | None:
     """Lock the player's row, count the request, and read what games need; None if the player no longer exists."""
-    return await transaction.maybe(LOAD, user_id, access_expiry, _array(ids), *request, first=(LOCK, user_id))
+    return await transaction.maybe(LOAD, user_id, expiry, _array(ids), *request, first=(LOCK, user_id))
 
 
 async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share]) -> tuple[list[Share], int]:

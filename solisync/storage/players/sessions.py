@@ -19,6 +19,9 @@ from ..retention import NOW
 from .accounts import LOCK
 
 MOST = 100  # live sessions of a player
+NAMED = "$2::bigint IN (access_expiry, access_expiry_before) AND expires_at > clock_timestamp()"
+"""SQL for a player's session that is named by an access token with the `exp` $2: SessionRef."""
+
 TOKENS_MAX = 57  # of a player in 60 seconds, for which 61 values of `exp` are free; logins may take the last ones
 
 
@@ -26,7 +29,7 @@ TOKENS_MAX = 57  # of a player in 60 seconds, for which 61 values of `exp` are f
 class Begun:
     """The `exp` of a new session's access token, and whether an older session was ended to make room."""
 
-    access_expiry: int
+    expiry: int
     ended: bool
 
 
@@ -57,7 +60,7 @@ def _beginning(name: str, condition: str) -> Query[Begun]:
             (jti, user_id, expires_at, session_id, begun_at, used_at, user_agent, access_expiry, retry_digest)
         SELECT $3::uuid, id, $4::timestamptz, gen_random_uuid(), now, now, $6::text, access_expiry, $7::bytea
         FROM player, clock_timestamp() AS now
-        RETURNING access_expiry, EXISTS (SELECT FROM surplus) AS ended
+        RETURNING access_expiry AS expiry, EXISTS (SELECT FROM surplus) AS ended
         """,  # noqa: S608
         row=Begun,
     )
@@ -89,7 +92,7 @@ class Rotated(NamedTuple):
     `username` is None only in a database that was altered by hand.
     """
 
-    access_expiry: int
+    expiry: int
     username: str | None
     guest: bool
 
@@ -247,7 +250,7 @@ class Successor:
 
     jti: str
     expires_at: datetime
-    access_expiry: int
+    expiry: int
     repeatable: bool
     username: str
     guest: bool
@@ -255,7 +258,7 @@ class Successor:
 
 @maybe(
     """
-    SELECT jti::text, expires_at, access_expiry,
+    SELECT jti::text, expires_at, access_expiry AS expiry,
         coalesce(retry_digest = $3::bytea AND used_at > clock_timestamp() - interval '24 hours', false) AS repeatable,
         username, guest IS TRUE AS guest
     FROM refresh_tokens JOIN users ON users.id = user_id
@@ -286,14 +289,8 @@ async def end(statements: Statements, user_id: str, session_id: str | None) -> b
     return await statements.maybe(END, user_id, session_id, first=(LOCK, user_id))
 
 
-@maybe(
-    """
-    SELECT jti FROM refresh_tokens
-    WHERE user_id = $1::uuid AND $2::bigint IN (access_expiry, access_expiry_before) AND expires_at > clock_timestamp()
-    """,
-    row=str,
-)
-async def named_by(user_id: str, access_expiry: int) -> str | None:
+@maybe(f"SELECT jti FROM refresh_tokens WHERE user_id = $1::uuid AND {NAMED}", row=str)  # noqa: S608
+async def named_by(user_id: str, expiry: int) -> str | None:
     """The refresh token of the live session that an access token names; None without such a session."""
 
 
@@ -312,12 +309,12 @@ async def end_all(statements: Statements, user_id: str) -> int | None:
     return await statements.maybe(END_ALL, user_id, first=(LOCK, user_id))
 
 
-async def listed(statements: Statements, user_id: str, access_expiry: int | None = None) -> list[Session] | None:
+async def listed(statements: Statements, user_id: str, expiry: int | None = None) -> list[Session] | None:
     """The live sessions of the player, last used first; None if the player no longer exists.
 
     The current one is the session whose newest access token, or the one before, has this `exp`.
     """
-    rows = await statements.run((LIST, user_id, access_expiry))
+    rows = await statements.run((LIST, user_id, expiry))
     return LIST.values(row for row in rows if row[0] is not None) if rows else None
 
 

@@ -14,6 +14,7 @@ from ...rules.leaderboard import Bests, Standing
 from ..rows import encoded
 from .accounts import LOCK
 from .leaderboard import improving
+from .sessions import NAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,16 @@ SAVED = """
         payload, counted, session.session_id, pushed, answers, leaderboard.visible, best_score, best_time_secs
 """
 """SQL for the columns of `saved_from`."""
-OF_PLAYER = """
+OF_PLAYER = f"""
     FROM users
     LEFT JOIN sync_states ON sync_states.user_id = id
     LEFT JOIN leaderboard ON leaderboard.user_id = id
     LEFT JOIN LATERAL (
-        SELECT session_id FROM refresh_tokens
-        WHERE user_id = users.id AND $2::bigint IN (access_expiry, access_expiry_before)
-            AND expires_at > clock_timestamp()
-        ORDER BY session_id LIMIT 1
+        SELECT session_id FROM refresh_tokens WHERE user_id = users.id AND {NAMED} ORDER BY session_id LIMIT 1
     ) AS session ON true
     LEFT JOIN known_states AS known ON known.session_id = session.session_id
-"""
-"""SQL for the tables of SAVED; $2 is the expiry of the access token."""
+"""  # noqa: S608
+"""SQL for the tables of SAVED, with the session that the token of $1 and $2 names."""
 
 # Runs as a separate statement, because only a snapshot taken after the lock sees the push that held the lock before.
 LOAD = Query("sync_load", f"SELECT {SAVED} {OF_PLAYER} WHERE id = $1::uuid", row=saved_from)
@@ -142,15 +140,13 @@ REMEMBER_FOR_ALL = Statement(
     """,  # noqa: S608
     row=lambda payload, uncounted, remember_answer: Pulled(encoded(payload), uncounted),
 )
-async def pull(user_id: str, access_expiry: int) -> Pulled | None:
+async def pull(user_id: str, expiry: int) -> Pulled | None:
     """The player's document, recorded as known to the session of the access token; None if the player doesn't exist."""
 
 
-async def pull_uncounted(
-    statements: Statements, user_id: str, access_expiry: int, payload: bytes, counts: GameCounts
-) -> None:
+async def pull_uncounted(statements: Statements, user_id: str, expiry: int, payload: bytes, counts: GameCounts) -> None:
     """Record that the session received a document that no version has counted, and store its counts."""
-    await statements.run((PULL_UNCOUNTED, user_id, access_expiry, counts.encode(), sha256(payload).hexdigest()))
+    await statements.run((PULL_UNCOUNTED, user_id, expiry, counts.encode(), sha256(payload).hexdigest()))
 
 
 @maybe(
@@ -162,9 +158,9 @@ async def read(user_id: str) -> Pulled | None:
     """The player's document, without recording it for a session; None if the player doesn't exist."""
 
 
-async def load(transaction: Transaction, user_id: str, access_expiry: int | None) -> Saved | None:
+async def load(transaction: Transaction, user_id: str, expiry: int | None) -> Saved | None:
     """Lock the player's row and read what a push needs; None if the player no longer exists."""
-    return await transaction.maybe(LOAD, user_id, access_expiry, first=(LOCK, user_id))
+    return await transaction.maybe(LOAD, user_id, expiry, first=(LOCK, user_id))
 
 
 def saving(
@@ -191,9 +187,9 @@ def remembering(user_id: str, saved: Saved, known: Known) -> Call:
     return (REMEMBER, saved.session, user_id, last, answers, [counts.encode() for counts in saved.known.answers])
 
 
-def answering(user_id: str, access_expiry: int, counts: GameCounts) -> Call:
+def answering(user_id: str, expiry: int, counts: GameCounts) -> Call:
     """Record an answer with these counts as one that the session of the access token may have received."""
-    return (ANSWERED, user_id, access_expiry, counts.encode())
+    return (ANSWERED, user_id, expiry, counts.encode())
 
 
 # Deletes rows of sessions that have expired. The search begins at any id, so that a round costs the same however many

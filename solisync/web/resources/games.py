@@ -28,6 +28,7 @@ from ...rules.games import (
     read_games,
     results_of,
 )
+from ...rules.sessions import SessionRef
 from ...storage.players import games, sync
 from ..route import Json, post
 from ..shared_cache import CoalescingCache
@@ -60,7 +61,7 @@ class FinishedGames:
         answer=GamesAnswer,
         errors=("batch_too_large", "user_not_found"),
     )
-    async def count(self, *, player: str, access_expiry: int, body: ReceivedGames) -> Reply:
+    async def count(self, *, player: str, session: SessionRef, body: ReceivedGames) -> Reply:
         """Count those games of the request that are new; return once they are committed.
 
         A request may be repeated, whole or in part: a game whose id this player has sent before isn't counted again.
@@ -68,7 +69,7 @@ class FinishedGames:
         self.limiter.check(GAMES, player)
         read = [read_game(raw) for raw in body.games]
         sent = {game.game_id: game for game in reversed(read) if isinstance(game, ReceivedGame)}  # the first of an id
-        payload, counted = await self.database.transact(self._count, player, access_expiry, sent, body.size)
+        payload, counted = await self.database.transact(self._count, player, session, sent, body.size)
         results = results_of(read, counted)
         for outcome, number in Counter(result.outcome for result in results).items():
             self.metrics.games.labels(outcome).inc(number)
@@ -81,12 +82,12 @@ class FinishedGames:
         self,
         transaction: Transaction,
         player: str,
-        access_expiry: int,
+        session: SessionRef,
         sent: dict[str, ReceivedGame],
         size: int,
     ) -> tuple[bytes | None, set[str]]:
         """Count the new games of a request; return the stored progress, if any, and the ids of the new games."""
-        loaded = await games.load(transaction, player, access_expiry, sent, GAMES.hit(player))
+        loaded = await games.load(transaction, *session, sent, GAMES.hit(player))
         if loaded is None:
             raise NotFound("user_not_found")
         saved, memory = loaded
@@ -95,7 +96,7 @@ class FinishedGames:
         if not new:
             stored = saved.payload
             counts = saved.counts or (NO_GAMES if stored is None else counts_of(read_stored(stored).payload))
-            await transaction.commit_with(sync.answering(player, access_expiry, counts))
+            await transaction.commit_with(sync.answering(*session, counts))
             return stored, set()
         if memory.full_for is not None:
             self.metrics.refused(GAMES.name)
@@ -104,9 +105,7 @@ class FinishedGames:
             change, shares = progress.with_new_games(player, new, memory.latest, saved, memory.now)
         remembering = games.adding(player, shares, memory.spare)
         try:
-            await transaction.commit_with(
-                *change.steps, *remembering, sync.answering(player, access_expiry, change.counts)
-            )
+            await transaction.commit_with(*change.steps, *remembering, sync.answering(*session, change.counts))
         finally:
             if change.shown:
                 self.board.invalidate()

@@ -26,7 +26,7 @@ from ...rules.guests import (
 )
 from ...rules.recovery import digest
 from ...rules.replay_lists import Recent
-from ...rules.sessions import RefreshRecord
+from ...rules.sessions import RefreshRecord, SessionRef
 from ...rules.shapes import Ok
 from ...storage.players import accounts, guests, restrictions, sessions
 from ...storage.players.restrictions import Suspension
@@ -89,11 +89,11 @@ class Guests:
         limit=PASSWORD,
         errors=("guest_gone", "invalid_credentials", "not_a_guest", "user_not_found"),
     )
-    async def change_key(self, *, player: str, access_expiry: int, body: GuestKeyChange) -> Ok:
+    async def change_key(self, *, player: str, session: SessionRef, body: GuestKeyChange) -> Ok:
         """Give the guest a key, or another key, which ends all its other sessions."""
         key = digest(body.guest_key)
         former = None if body.former_key is None else digest(body.former_key)
-        if await self.database.transact(self._change_key, player, access_expiry, key, former):
+        if await self.database.transact(self._change_key, player, session, key, former):
             audit("guest key changed", user_id=player)
             self.bus.publish(SessionsEnded(player))
         return Ok()
@@ -105,7 +105,7 @@ class Guests:
         limit_by_address=True,
         errors=(*REGISTER_ERRORS, "not_a_guest", "user_not_found"),
     )
-    async def claim(self, *, player: str, access_expiry: int, body: ClaimRequest) -> Me:
+    async def claim(self, *, player: str, session: SessionRef, body: ClaimRequest) -> Me:
         """Give the guest a username and a password. The account, this session and the progress stay.
 
         The same request again, with the same name and password, has the same answer.
@@ -118,9 +118,7 @@ class Guests:
         if await self._is_taken(username, player):  # before the expensive hash; the update decides
             raise _taken()
         password_hash = await self.passwords.hash(password)
-        work = self.database.transact(
-            self._claim, player, access_expiry, username, password_hash, listing=body.list_replays
-        )
+        work = self.database.transact(self._claim, player, session, username, password_hash, listing=body.list_replays)
         try:
             claimed = await work
         except DatabaseError:
@@ -155,7 +153,7 @@ class Guests:
                 audit("login", user_id=holder.id, reason="a guest's key")
                 if begun.ended:
                     self.bus.publish(SessionsEnded(holder.id))
-                pair = self.tokens.pair(holder.id, record._replace(access_expiry=begun.access_expiry))
+                pair = self.tokens.pair(holder.id, record.issued(begun.expiry))
                 return _with_guest(pair, holder.id, holder.username, created=False)
         return None
 
@@ -202,10 +200,10 @@ class Guests:
         return _with_guest(pair, user_id, username, created=True)
 
     async def _change_key(
-        self, transaction: Transaction, player: str, access_expiry: int, key: bytes, former: bytes | None
+        self, transaction: Transaction, player: str, session: SessionRef, key: bytes, former: bytes | None
     ) -> bool:
         """Set the key of a guest; return whether it has replaced another, and so ended sessions."""
-        session = await self._lock_session(transaction, player, access_expiry)
+        token = await self._lock_session(transaction, player, session)
         _check_guest(await guests.is_guest(transaction, player))
         known = await guests.key_of(transaction, player)
         if known == key:
@@ -215,22 +213,22 @@ class Guests:
                 audit("guest key refused", user_id=player)
                 raise Unauthorized("invalid_credentials", "invalid credentials")
             await guests.retire_key(transaction, player)
-            await sessions.end_others(transaction, player, session)
+            await sessions.end_others(transaction, player, token)
         if not await guests.set_key(transaction, player, key):
             raise _gone()
         return known is not None
 
-    async def _lock_session(self, transaction: Transaction, player: str, access_expiry: int) -> str:
+    async def _lock_session(self, transaction: Transaction, player: str, session: SessionRef) -> str:
         """Lock the player's row; return the refresh token of the session that the access token names.
 
         Raises NotFound without the player, and Unauthorized if the session has ended.
         """
         if not await accounts.lock(transaction, player):
             raise NotFound("user_not_found")
-        session = await sessions.named_by(transaction, player, access_expiry)
-        if session is None:
+        token = await sessions.named_by(transaction, *session)
+        if token is None:
             raise Unauthorized
-        return session
+        return token
 
     async def _is_taken(self, username: str, player: str) -> bool:
         """Return whether another player has this name."""
@@ -241,19 +239,19 @@ class Guests:
         self,
         transaction: Transaction,
         player: str,
-        access_expiry: int,
+        session: SessionRef,
         username: str,
         password_hash: str,
         *,
         listing: bool,
     ) -> bool:
         """Make a guest a player, and end its other sessions; False if the account isn't a guest."""
-        session = await self._lock_session(transaction, player, access_expiry)
+        token = await self._lock_session(transaction, player, session)
         former = await guests.claim(transaction, player, username, password_hash)
         if former is None:
             return False
         await guests.rename_events(transaction, player, names_of_rename(former, username))
-        await sessions.end_others(transaction, player, session)
+        await sessions.end_others(transaction, player, token)
         if listing:
             await guests.list_replays(transaction, player)
         return True

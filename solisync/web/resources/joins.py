@@ -19,6 +19,7 @@ from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.administration import suspension_error
 from ...rules.guests import JoinRequest
+from ...rules.sessions import SessionRef
 from ...rules.sync import SyncAnswer
 from ...storage.players import accounts, games, guests, restrictions, sync
 from ...storage.players.guests import Pair
@@ -62,7 +63,7 @@ class Joins:
             "user_not_found",
         ),
     )
-    async def join(self, *, player: str, access_expiry: int, body: JoinRequest) -> Reply:
+    async def join(self, *, player: str, session: SessionRef, body: JoinRequest) -> Reply:
         """Give the guest's games and replays to the player, and delete the guest.
 
         The same player may repeat the request with the same token, and receives the progress that is stored now.
@@ -74,12 +75,12 @@ class Joins:
         if claims.user_id == player:
             _check_player(await self.database.run(guests.is_guest, player))
             raise _not_a_guest()
-        reply = await self.database.transact(self._join, player, access_expiry, claims)
+        reply = await self.database.transact(self._join, player, session, claims)
         # A repeat, or a guest without progress, is answered like a pull, which records what the session's device has.
-        return reply or await self.sync.pull(player=player, access_expiry=access_expiry, if_none_match=None)
+        return reply or await self.sync.pull(player=player, session=session, if_none_match=None)
 
     async def _join(
-        self, transaction: Transaction, player: str, access_expiry: int, claims: RefreshClaims
+        self, transaction: Transaction, player: str, session: SessionRef, claims: RefreshClaims
     ) -> Reply | None:
         """Join a guest with a player; return the answer, or None if the player's progress has not changed."""
         guest, now = claims.user_id, self.now()
@@ -94,7 +95,7 @@ class Joins:
             return None
         if not await guests.spend(transaction, guest, claims.jti):
             raise _not_a_guest()
-        saved = await sync.load(transaction, player, access_expiry)
+        saved = await sync.load(transaction, *session)
         theirs = await sync.read(transaction, guest)
         assert saved is not None, "the player's row is locked"
         assert theirs is not None, "the guest's row is locked"
@@ -107,7 +108,7 @@ class Joins:
             shared = await games.shared(transaction, player, guest)
             with self.large_bodies.merging(player, pushed=0, stored=both):
                 change = progress.joining(player, theirs.payload, saved, shared, now)
-            steps = (*change.steps, sync.answering(player, access_expiry, change.counts))
+            steps = (*change.steps, sync.answering(*session, change.counts))
         await guests.move(transaction, player, guest)
         await accounts.delete(transaction, guest, buckets_of(guest))
         try:

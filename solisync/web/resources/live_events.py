@@ -8,6 +8,7 @@ from ...errors import NotFound, Unauthorized, Unavailable
 from ...events.streams import Streams
 from ...postgres.database import Database
 from ...rules.events import NAMES, StreamQuery, boards_wanted
+from ...rules.sessions import SessionRef
 from ...storage import streams
 from ...storage.streams import StreamStart
 from ..route import EventStream, get
@@ -36,18 +37,18 @@ class LiveEvents:
         errors=("user_not_found", "rate_limited", "not_found"),
     )
     async def stream(
-        self, *, player: str, access_expiry: int, address: str, query: StreamQuery, head_only: bool
+        self, *, player: str, session: SessionRef, address: str, query: StreamQuery, head_only: bool
     ) -> Reply:
         """Open a stream, which begins with the revision of the player's progress."""
         boards = boards_wanted(query.board)
         self.rate_limit.count(player)
         try:
-            stream = self.live_streams.reserve(player=player, expiry=access_expiry, address=address, boards=boards)
+            stream = self.live_streams.reserve(player=player, expiry=session.expiry, address=address, boards=boards)
         except Unavailable:
-            await self._start(player, access_expiry)  # a client that will never get a stream must not try again
+            await self._start(player, session)  # a client that will never get a stream must not try again
             raise
         try:
-            start = await self._start(player, access_expiry)
+            start = await self._start(player, session)
             admitted = self.live_streams.admit(stream, start)
         except BaseException:
             self.live_streams.forget(stream)
@@ -56,9 +57,9 @@ class LiveEvents:
             self.live_streams.forget(stream)
         return Reply(stream=admitted, content_type=f"{MEDIA_TYPE}; charset=utf-8", headers=HEADERS)
 
-    async def _start(self, player: str, access_expiry: int) -> StreamStart:
+    async def _start(self, player: str, session: SessionRef) -> StreamStart:
         """Return the first data of a stream; raises Refused unless the player and the session exist."""
-        start = await self.database.run(streams.start, player, access_expiry)
+        start = await self.database.run(streams.start, *session)
         if start is None:
             raise NotFound("user_not_found")
         if start.session_id is None:

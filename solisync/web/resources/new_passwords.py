@@ -82,7 +82,7 @@ class NewPasswords:
         expiry = await self.database.transact(self._change, player, old, replacement, record)
         audit("password changed", user_id=player)
         self.bus.publish(SessionsEnded(player))
-        return self.tokens.pair(player, record._replace(access_expiry=expiry))
+        return self.tokens.pair(player, record.issued(expiry))
 
     @post(
         "/api/me/recovery-codes",
@@ -175,7 +175,7 @@ class NewPasswords:
 
     def _renewed(self, player: Player, record: RefreshRecord, expiry: int) -> Renewed:
         self.bus.publish(SessionsEnded(player.id))
-        return Renewed(player.username, self.tokens.pair(player.id, record._replace(access_expiry=expiry)))
+        return Renewed(player.username, self.tokens.pair(player.id, record.issued(expiry)))
 
     # These methods return the `exp` of the new session's access token.
 
@@ -225,7 +225,7 @@ class NewPasswords:
             suspension = await restrictions.suspension(transaction, player)
             assert suspension is not None, "nothing else keeps a player from a session whose row is locked"
             raise suspension_error(suspension.until, suspension.message, suspension.behind)
-        return begun.access_expiry
+        return begun.expiry
 
     def _recovery_refused(self, reason: str, user_id: str | None) -> Unauthorized:
         """Count and log an attempt with a wrong, spent or expired code or token; return the error."""

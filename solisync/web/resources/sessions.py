@@ -29,7 +29,7 @@ from ...rules.accounts import (
     username_to_look_up,
 )
 from ...rules.administration import suspension_error
-from ...rules.sessions import RefreshRecord, Session
+from ...rules.sessions import RefreshRecord, Session, SessionRef
 from ...rules.shapes import Ok, is_id
 from ...storage import rate_limits
 from ...storage.players import accounts, restrictions, sessions
@@ -136,9 +136,9 @@ class Sessions:
         answer=list[Session],
         errors=("user_not_found",),
     )
-    async def list(self, *, player: str, access_expiry: int) -> Reply:
+    async def list(self, *, player: str, session: SessionRef) -> Reply:
         """Return the player's live sessions, last used first."""
-        found = await self.database.run(sessions.listed, player, access_expiry)
+        found = await self.database.run(sessions.listed, *session)
         if found is None:
             raise NotFound("user_not_found")
         return Reply.of(found)
@@ -205,7 +205,7 @@ class Sessions:
         self._attempted("ok", stored.user_id)
         if begun.ended:
             self.bus.publish(SessionsEnded(stored.user_id))
-        return record._replace(access_expiry=begun.access_expiry)
+        return record.issued(begun.expiry)
 
     def _attempted(self, outcome: Literal["ok", "wrong", "suspended"], user_id: str | None) -> None:
         """Count and log an attempt to log in."""
@@ -235,13 +235,13 @@ class Sessions:
         if rotated is not None:
             audit("refresh", user_id=claims.user_id)
             player = Identity(claims.user_id, rotated.username or "", rotated.guest)
-            return record._replace(access_expiry=rotated.access_expiry), player
+            return record.issued(rotated.expiry), player
         successor = await sessions.successor(statements, claims.user_id, spent, record.retry_digest, now)
         if successor is not None and successor.repeatable:
             self.metrics.refresh_repeats.inc()
             audit("refresh repeated", user_id=claims.user_id)
             player = Identity(claims.user_id, successor.username, successor.guest)
-            known = (successor.jti, successor.expires_at, successor.access_expiry)
+            known = (successor.jti, successor.expires_at, successor.expiry)
             return RefreshRecord(*known, record.user_agent, record.retry_digest), player
         self.metrics.refresh_token_reuse.inc()
         audit("refresh refused", user_id=claims.user_id, reason="spent or revoked")

@@ -18,6 +18,7 @@ from ...postgres.transaction import Transaction
 from ...process.metrics import Metrics
 from ...rules.counting import Basis, counts_of
 from ...rules.documents import Pushed, default_document, read_pushed, read_stored, revision
+from ...rules.sessions import SessionRef
 from ...rules.shapes import canonical_uuid
 from ...rules.sync import Document, Payload, SyncAnswer, SyncConflict
 from ...storage.players import sync
@@ -52,13 +53,13 @@ class Sync:
         answer=SyncAnswer,
         errors=("user_not_found",),
     )
-    async def pull(self, *, player: str, access_expiry: int, if_none_match: str | None) -> Reply:
+    async def pull(self, *, player: str, session: SessionRef, if_none_match: str | None) -> Reply:
         """Return the player's stored progress, or the defaults before the first push; 304 if the ETag is current.
 
         Either way, the session is recorded as knowing the stored progress: a client with the current ETag has received
         that progress before, or has pushed it.
         """
-        pulled = await self.database.run(sync.pull, player, access_expiry)
+        pulled = await self.database.run(sync.pull, *session)
         if pulled is None:
             raise NotFound("user_not_found")
         now = self.now()
@@ -66,7 +67,7 @@ class Sync:
             return answer(default_document(player, now).encode(), now, [])
         if pulled.uncounted:
             counts = counts_of(read_stored(pulled.payload).payload)
-            await self.database.run(sync.pull_uncounted, player, access_expiry, pulled.payload, counts)
+            await self.database.run(sync.pull_uncounted, *session, pulled.payload, counts)
         headers = etag(pulled.payload)
         if (
             if_none_match is not None
@@ -84,23 +85,23 @@ class Sync:
         answer=SyncAnswer,
         errors=("user_id_mismatch", "sync_too_large", "sync_too_many", "user_not_found"),
     )
-    async def push(self, *, player: str, access_expiry: int, body: Pushed) -> Reply:
+    async def push(self, *, player: str, session: SessionRef, body: Pushed) -> Reply:
         """Merge a device's progress into the stored progress; return once the merge is committed."""
         payload, unknown_fields = body.document
         owner = canonical_uuid(payload.user_id)
         if owner is None or owner not in (player, NIL):  # clients that do not know their id send the nil UUID
             raise BadRequest("user_id_mismatch", "user_id mismatch")
         pushed = body._replace(document=Document(structs.replace(payload, user_id=owner), unknown_fields))
-        reply, conflicts, basis = await self.database.transact(self._merge, player, access_expiry, pushed)
+        reply, conflicts, basis = await self.database.transact(self._merge, player, session, pushed)
         self.metrics.merges.labels(basis.value).inc()
         for conflict in conflicts:
             self.metrics.conflicts.labels(conflict.field).inc()
         return reply
 
     async def _merge(
-        self, transaction: Transaction, player: str, access_expiry: int, pushed: Pushed
+        self, transaction: Transaction, player: str, session: SessionRef, pushed: Pushed
     ) -> tuple[Reply, list[SyncConflict], Basis]:
-        saved = await sync.load(transaction, player, access_expiry)
+        saved = await sync.load(transaction, *session)
         if saved is None:
             raise NotFound("user_not_found")
         now = self.now()

@@ -14,11 +14,11 @@ from twisted.logger import Logger
 
 from ...access.client_address import Caller, CallerResolver
 from ...access.large_bodies import LARGE_BYTES
-from ...access.tokens import AccessClaims
 from ...errors import BadRequest, Refused, Unauthorized
 from ...process.logs import serving
 from ...rules.administration import AdminSession
 from ...rules.browser_sessions import SessionCookie
+from ...rules.sessions import SessionRef
 from ...rules.shapes import MAX_BODY
 from .access_log import AccessLog
 from .body import Body
@@ -83,7 +83,7 @@ class Request:
     variables: dict[str, str]  # in the path of its route, set by `admit`
     unrouted: Exception | None = None  # why there is no route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
-    claims: AccessClaims | None = None  # of its access token, set by the app
+    claims: SessionRef | None = None  # of its access token, set by the app
     admin: AdminSession | None = None  # the admin's session, set by the console's app
     admin_cookie: SessionCookie  # set by the console's app
     token_read = False  # whether `bearer` has read a token, valid or not
