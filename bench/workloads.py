@@ -92,8 +92,14 @@ def games(crowd: Crowd, number: int = 1) -> Exchange:
     ended = datetime.now(UTC).isoformat()
     body = {
         "games": [
-            {"game_id": str(UUID(int=each)), "mode": "Classic", "draw_mode": "DrawOne", "won": each % 2 == 0, "score": 605}
-            | {"seconds": 252, "ended_at": ended, "undone": False}
+            {
+                "game_id": str(UUID(int=each)),
+                "mode": "Classic",
+                "draw_mode": "DrawOne",
+                "won": each % 2 == 0,
+                "score": 605,
+            }
+            | {"score": 605, "seconds": 252, "ended_at": ended, "undone": False}
             for each in (random.getrandbits(128) for _ in range(number))
         ]
     }

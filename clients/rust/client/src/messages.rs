@@ -77,6 +77,7 @@ codes! {
     Suspended = "suspended",
     SyncTooLarge = "sync_too_large",
     SyncTooMany = "sync_too_many",
+    TransferEncoding = "transfer_encoding",
     Unauthorized = "unauthorized",
     Unavailable = "unavailable",
     UserIdMismatch = "user_id_mismatch",
