@@ -16,6 +16,7 @@ ROUTES = {
     "me": "GET /api/me",
     "pull": "GET /api/sync/pull",
     "push": "POST /api/sync/push",
+    "games": "POST /api/games",
     "upload": "POST /api/replays",
     "events": "GET /api/events",
 }
