@@ -41,7 +41,7 @@ export function commands(newStore, can = []) {
         if (next) next(data);
         else heard.push(data);
       });
-      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", "keys", ...can] };
+      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", "keys", "early", ...can] };
     },
     clock: ({ seconds }) => void (ahead = seconds),
     register: ({ username, password }) => solis.register(username, password),
@@ -56,11 +56,10 @@ export function commands(newStore, can = []) {
       const { username, guest = false } = await solis.me();
       return { username, guest };
     },
-    finish({ game: { game_id: id, draw_mode: mode, won, score, seconds, replay } }) {
-      return solis.finish({ id, won, score, seconds, draw: mode === "DrawThree" ? 3 : 1, replay });
+    finish({ game: { game_id: id, draw_mode: draw, won, score, seconds, replay } }) {
+      return solis.finish({ id, won, score, seconds, draw: draw === "DrawThree" ? 3 : 1, replay });
     },
     async totals() {
-      if (!(await solis.progress())) await solis.sync();
       const totals = await solis.totals();
       return Object.fromEntries(SHOWN.map((name) => [name, totals[name]]));
     },

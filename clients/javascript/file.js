@@ -3,13 +3,13 @@
 
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { threadId } from "node:worker_threads";
 import { Queues } from "./src/stores.js";
 
-const FILE = "solisync.json";
+const [FILE, FORMER] = ["solisync-2.json", "solisync.json"];
 const LOOK_MS = 20;
 const BEAT_MS = 5_000;
 const SILENCE_MS = 30_000;
@@ -135,48 +135,59 @@ const LOST = new Error("the lock has been taken over");
 /**
  * Write the file completely or not at all, also if the machine fails. Throw LOST if another process holds the lock: it
  * removes what it finds of former holders before it reads the file, so none of them can replace the file later.
- * @param {string} directory @param {string} text @param {() => boolean} held
+ * @param {string} place @param {string} text @param {() => boolean} held
  */
-async function replace(directory, text, held) {
-  const next = join(directory, `${FILE}.new.${randomUUID()}`);
+async function replace(place, text, held) {
+  const next = `${place}.new.${randomUUID()}`;
   const file = await open(next, "wx", 0o600); // it has tokens
   try {
     if (!held()) throw LOST;
     await file.writeFile(text);
     await file.sync();
     await file.close();
-    await rename(next, join(directory, FILE)).catch((error) => {
+    await rename(next, place).catch((error) => {
       throw error.code === "ENOENT" ? LOST : error;
     });
   } finally {
     await file.close();
     await rm(next, { force: true });
   }
-  const folder = await open(directory, "r").catch(() => null); // Windows opens no directories
+  const folder = await open(dirname(place), "r").catch(() => null); // Windows opens no directories
   await folder?.sync().catch(() => {});
   await folder?.close();
 }
 
-/** Keeps the value in a file of a directory, which is made if it doesn't exist. @param {string} directory @returns {import("./src/stores.js").Store} */
-export function fileStore(directory) {
+/** @param {string} directory @param {string} file its name @param {string} prefix of the names of locks @returns {import("./src/stores.js").Store} */
+function storeOf(directory, file, prefix = "") {
   const queues = new Queues();
-  const read = async () => {
-    const text = await readFile(join(directory, FILE), "utf8").catch(unless("ENOENT"));
-    return text ? JSON.parse(text) : undefined;
-  };
-  /** @template T @param {string} name @param {(held: () => boolean) => Promise<T>} work */
+  const place = join(directory, file);
+  /** @template T @param {string} name @param {(held: () => boolean) => Promise<T>} work @returns {Promise<T>} */
   const exclusively = (name, work) =>
     queues.run(name, async () => {
       await mkdir(directory, { recursive: true });
-      return locked(directory, name, work);
+      return locked(directory, prefix + name, work);
+    });
+  const parsed = async () => {
+    const text = await readFile(place, "utf8").catch(unless("ENOENT"));
+    return text ? JSON.parse(text) : undefined;
+  };
+  const sound = () =>
+    parsed().catch(async (error) => {
+      if (!(error instanceof SyntaxError)) throw error;
+      await rename(place, `${place}.damaged.${randomUUID()}`);
+    });
+  const read = () =>
+    parsed().catch((error) => {
+      if (!(error instanceof SyntaxError)) throw error;
+      return exclusively("change", sound);
     });
   /** @template T @param {(value: any) => [any, T]} alter @returns {Promise<T>} */
   const change = (alter) =>
     exclusively("change", async (held) => {
-      const left = (await readdir(directory)).filter((file) => file.startsWith(`${FILE}.new`));
-      await Promise.all(left.map((file) => rm(join(directory, file), { force: true })));
-      const [next, result] = alter(await read());
-      await replace(directory, JSON.stringify(next), held);
+      const left = (await readdir(directory)).filter((name) => name.startsWith(`${file}.new`));
+      await Promise.all(left.map((name) => rm(join(directory, name), { force: true })));
+      const [next, result] = alter(await sound());
+      await replace(place, JSON.stringify(next), held);
       return result;
     }).catch((error) => {
       if (error !== LOST) throw error;
@@ -184,3 +195,10 @@ export function fileStore(directory) {
     });
   return { read, change, exclusively };
 }
+
+/** Keeps the value in a file of a directory, which is made if it doesn't exist. A file that isn't JSON is renamed. @param {string} directory @returns {import("./src/stores.js").Store} */
+export const fileStore = (directory) => ({
+  ...storeOf(directory, FILE, "2."),
+  former: async () =>
+    (await stat(join(directory, FORMER)).catch(unless("ENOENT"))) ? storeOf(directory, FORMER) : null,
+});

@@ -43,12 +43,30 @@ function keepsNothing() {
   }
 }
 
+/** Whether a database exists. @param {string} name @returns {Promise<boolean>} */
+const exists = (name) =>
+  new Promise((resolve) => {
+    const asked = indexedDB.open(name);
+    asked.onupgradeneeded = () => asked.transaction?.abort();
+    asked.onerror = () => resolve(false);
+    asked.onsuccess = () => {
+      asked.result.close();
+      resolve(true);
+    };
+  });
+
 /**
  * Keeps the value in IndexedDB, for all tabs of a browser. After an error, such as a full disk, it still has the value
  * that it had. In a browser that keeps no data of sites, the value lasts until the page is left.
  * @param {string} name @returns {Store}
  */
-export function indexedDbStore(name) {
+export const indexedDbStore = (name) => ({
+  ...databaseStore(`${name}-2`),
+  former: async () => (!keepsNothing() && (await exists(name)) ? databaseStore(name) : null),
+});
+
+/** @param {string} name @returns {Store} */
+export function databaseStore(name) {
   /** @type {Promise<IDBDatabase> | undefined} */
   let opening;
   const instead = keepsNothing() && import("./stores.js").then(({ memoryStore }) => memoryStore());

@@ -1,24 +1,10 @@
 // @ts-check
-/** The state of a client in a store. */
+/** The journal in a store. */
 
-import { sound, tidy } from "./journals.js";
+import { journalOf, tidy } from "./device_journal.js";
 import { SolisyncError } from "./transport.js";
 
-/**
- * @typedef {import("./tokens.js").Session & {joining: Joining | null, journals: import("./journals.js").Journals}} State
- * @typedef {{token: string, key: string | null, refused: number}} Joining the refresh token of a guest whose games the player takes over, and its key until that is tried; the time of the service's last refusal
- */
-
-/** What a store has after signing out. */
-export const SIGNED_OUT = { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null };
-
-/** The value of a store, without invalid journals. @param {any} value @returns {State} */
-function stateOf(value) {
-  const state = { ...SIGNED_OUT, signing: null, guest: null, ...value };
-  const { joining, journals } = state;
-  if (typeof joining === "string") state.joining = { token: joining, key: null, refused: 0 }; // version 1.1 has stored it
-  return { ...state, journals: sound(journals) };
-}
+/** @typedef {import("./device_journal.js").Journal} Journal */
 
 /** @template T @param {() => Promise<T>} work of a store @returns {Promise<T>} */
 async function stored(work) {
@@ -32,49 +18,73 @@ async function stored(work) {
   }
 }
 
-/** Reads and changes the state. Each change is stored when it returns; errors of the store have the code "storage". */
+/** Reads and changes the journal. Each change is stored when it returns; errors of the store have the code "storage". */
 export class Kept {
-  /** The state that was read or stored last. @type {State} */
-  #last = stateOf(undefined);
-  /** Changes that the store has refused so far. @type {Set<(state: State) => void>} */
+  /** The journal that was read or stored last. */
+  #last = journalOf(undefined);
+  /** Changes that the store has refused so far. @type {Set<(journal: Journal) => void>} */
   #unsaved = new Set();
 
-  /** @param {import("./stores.js").Store} store */
-  constructor(store) {
+  /** @type {Promise<import("./former.js").Former | null> | undefined} */
+  #opened;
+
+  /** @param {import("./stores.js").Store} store @param {() => Date} now */
+  constructor(store, now) {
     this.store = store;
+    this.now = () => Number(now());
+  }
+
+  /** The number of games that the store has refused so far. */
+  get unsaved() {
+    return this.#unsaved.size;
+  }
+
+  /** What version 1.1 has left to send, or null: its store is looked into once a start. @returns {Promise<import("./former.js").Former | null>} */
+  opened() {
+    this.#opened ??= stored(async () => {
+      const { store } = this;
+      const value = store.former ? await store.former() : Object(await store.read());
+      if (!value || !(store.former || value.journals || value.former)) return null;
+      const { takeOver, within } = await import("./former.js");
+      return takeOver(store.former ? value : await within(store), this);
+    }).catch((error) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
   }
 
   async read() {
-    return (this.#last = stateOf(await stored(() => this.store.read())));
+    return (this.#last = await stored(async () => journalOf(await this.store.read())));
   }
 
-  /** The state to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<State>} */
+  /** The journal to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<Journal>} */
   async shown() {
     await this.read().catch(() => {});
-    const state = structuredClone(this.#last);
-    for (const alter of this.#unsaved) alter(state);
-    return state;
+    const journal = structuredClone(this.#last);
+    for (const alter of this.#unsaved) alter(journal);
+    return journal;
   }
 
-  /** @template T @param {(state: State) => T} alter @returns {Promise<T>} */
+  /** @template T @param {(journal: Journal) => T} alter @returns {Promise<T>} */
   async change(alter) {
     const before = [...this.#unsaved];
-    let state = this.#last;
+    let journal = this.#last;
     const result = await stored(() =>
       this.store.change((value) => {
-        state = stateOf(value);
-        for (const earlier of before) earlier(state);
-        const result = alter(state);
-        tidy(state.journals);
-        return [state, result];
+        journal = journalOf(value);
+        for (const earlier of before) earlier(journal);
+        const result = alter(journal);
+        tidy(journal, this.now());
+        return [journal, result];
       }),
     );
-    this.#last = state;
+    this.#last = journal;
     for (const earlier of before) this.#unsaved.delete(earlier);
     return result;
   }
 
-  /** Store a change that may be made twice, now or with a later change. @param {(state: State) => void} alter */
+  /** Store a change that may be made twice, now or with a later change. @param {(journal: Journal) => void} alter */
   note(alter) {
     this.#unsaved.add(alter);
     return this.change(() => {});

@@ -7,7 +7,7 @@ export { moves, STOCK, targets } from "./klondike.js";
 
 /**
  * @typedef {import("./klondike.js").Move} Move
- * @typedef {import("./progress.js").Day} Day
+ * @typedef {{date: string, description: string, target_score: number | null, max_time_secs: number | null}} Day
  */
 
 /** The name of a pile in recordings. @param {string} pile */

@@ -7,6 +7,7 @@ import { exclusively } from "./locks.js";
  * @typedef {object} Store
  * @property {() => Promise<any>} read return the value, or undefined at first
  * @property {<T>(alter: (value: any) => [any, T]) => Promise<T>} change in one transaction, which sees all earlier changes: call `alter` with the value, or undefined at first; store the first item that it returns, and return the second
+ * @property {() => Promise<Store | null>} [former] the store of version 1.1 in the same place, if there is one
  * @property {<T>(name: string, work: () => Promise<T>) => Promise<T>} exclusively run `work` when no other work of this name runs on the store
  */
 
@@ -37,8 +38,8 @@ export function memoryStore(value) {
   };
 }
 
-/** Keeps the value in localStorage, for games that are open in one tab at a time: other tabs may read old values. @param {string} name @returns {Store} */
-export function localStorageStore(name) {
+/** @param {string} name @returns {Store} */
+function itemStore(name) {
   const read = () => JSON.parse(localStorage.getItem(name) ?? "null") ?? undefined;
   return {
     read: async () => read(),
@@ -50,3 +51,9 @@ export function localStorageStore(name) {
     exclusively: (work, run) => exclusively(`${name}.${work}`, run),
   };
 }
+
+/** Keeps the value in localStorage, for games that are open in one tab at a time: other tabs may read old values. @param {string} name @returns {Store} */
+export const localStorageStore = (name) => ({
+  ...itemStore(`${name}-2`),
+  former: async () => (localStorage.getItem(name) ? itemStore(name) : null),
+});

@@ -8,26 +8,14 @@
  * of a guest is always tried again.
  */
 
-import { journalOf, moveGames } from "./journals.js";
-import { DAY_MS } from "./progress.js";
+import { DAY_MS, moveGames, sendAgain, playerOf } from "./device_journal.js";
 import { post, repeated, SolisyncError, unanswered } from "./transport.js";
 
 /**
- * @typedef {{access_token: string, refresh_token: string}} Pair
- * @typedef {{since: number, at: number, days: number}} Refusal times of the first and of the last answer that counts, and how many count: one a day
- * @typedef {{key: string, id: string | null, from: string | null, had: boolean, refused: Refusal | null, gone: boolean, left: boolean}} Guest
- *   `id`: the account, once the device has had it; `from`: an account that is gone, whose games go along; `had`: whether
- *   the service knows the key; `left`: claimed or joined, which a database can lose with its last hours
- * @typedef {object} Session
- * @property {string | null} player the id of the account, also after the service has ended the session
- * @property {boolean | null} isGuest whether that account is a guest; null if unknown
- * @property {Pair | null} session
- * @property {string | null} retryKey of a refresh without an answer
- * @property {{path: string, username: string, key: string} | null} signing a login without an answer
- * @property {Refusal & {why: string} | null} refused set while the session is set aside; the code of the first refusal
- * @property {Guest | null} guest
- * @property {import("./journals.js").Journals} journals
- * @typedef {{read: () => Promise<Session>, change: <T>(alter: (session: any) => T) => Promise<T>, exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>}} Kept
+ * @typedef {import("./device_journal.js").Journal} Journal
+ * @typedef {import("./device_journal.js").Pair} Pair
+ * @typedef {import("./device_journal.js").Refusal} Refusal
+ * @typedef {import("./device_journal.js").Guest} Guest
  * @typedef {{pair: Pair, player?: {id: string, username: string, guest: boolean}}} Begun
  */
 
@@ -62,21 +50,19 @@ export const newGuest = (id = null, from = null) => ({
 export const accountOf = ({ access_token: token }) =>
   String(JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub);
 
-/** Sign in. @param {Session} state @param {Pair} session @param {{guest: boolean}} [player] */
-export const become = (state, session, player) =>
-  Object.assign(state, {
-    player: accountOf(session),
-    isGuest: player?.guest ?? null,
-    session,
-    retryKey: null,
-    signing: null,
-    refused: null,
-  });
+/** Sign in. The account gets the games from before, and all its games are sent again. @param {Journal} journal @param {Pair} session @param {{guest: boolean}} [named] */
+export function become(journal, session, named) {
+  const player = accountOf(session);
+  moveGames(journal, "", player, true);
+  sendAgain(playerOf(journal, player));
+  const isGuest = named?.guest ?? null;
+  Object.assign(journal, { player, isGuest, session, retryKey: null, signing: null, refused: null });
+}
 
-/** Note that the guest is a player's now. Its key stays. @param {Session} state */
-export function leaveGuest(state) {
-  state.isGuest = false;
-  if (state.guest && state.guest.id === state.player) state.guest.left = true;
+/** Note that the guest is a player's now. Its key stays. @param {Journal} journal */
+export function leaveGuest(journal) {
+  journal.isGuest = false;
+  if (journal.guest && journal.guest.id === journal.player) journal.guest.left = true;
 }
 
 const signedOut = () => new SolisyncError(401, "signed_out", "Your session has ended. Please sign in again.");
@@ -84,11 +70,11 @@ const signedOut = () => new SolisyncError(401, "signed_out", "Your session has e
 export class Tokens {
   #tried = -AGAIN_MS;
 
-  /** @param {string} url @param {Kept} kept @param {() => Date} now @param {(why: string) => void} ended called when the service has ended the session */
-  constructor(url, kept, now, ended) {
+  /** @param {string} url @param {import("./kept.js").Kept} kept @param {(why: string) => void} ended called when the service has ended the session */
+  constructor(url, kept, ended) {
     this.url = url;
     this.kept = kept;
-    this.now = () => Number(now());
+    this.now = kept.now;
     this.ended = ended;
   }
 
@@ -97,6 +83,10 @@ export class Tokens {
     const { session, refused } = await this.kept.read();
     if (!session || refused || (as && accountOf(session) !== as)) throw signedOut();
     return session;
+  }
+
+  async account() {
+    return accountOf(await this.session());
   }
 
   /** Ask for tokens with a key, so that the request may be repeated. @param {string} path @param {object} body @param {AbortSignal} [signal] @returns {Promise<Begun>} */
@@ -127,23 +117,19 @@ export class Tokens {
 
   /** Sign in to this device's guest by its key, or create it, instead of the session `spent`. Return whether that was still the session. @param {{anew?: boolean, spent?: Pair | null, signal?: AbortSignal}} [options] `anew`: with a new key if the guest is gone */
   async guest({ anew = false, spent = null, signal } = {}) {
-    /** @type {Guest} */
     const guest = await this.kept.change((kept) => {
       const { guest } = kept;
       if (!guest || (guest.gone && anew)) kept.guest = newGuest(null, guest && !guest.left ? guest.id : null);
-      return kept.guest;
+      return /** @type {Guest} */ (kept.guest);
     });
     const { key, id, from, left } = guest;
     const create = id === null || isFinal(guest.refused);
     const { pair, player } = await this.#asked("/api/auth/guest", { guest_key: key, create }, signal).catch(
       async (error) => {
-        await this.kept.change(({ guest: now, journals }) => {
+        await this.kept.change(({ guest: now }) => {
           if (now?.key !== key) return;
           if (error.code === "guest_unknown") now.refused = counted(now.refused, this.now());
-          if (error.code !== "guest_gone" || now.gone) return;
-          now.gone = true;
-          const journal = journalOf(journals, id ?? "");
-          if (!now.left) journal.games.splice(0, journal.sent?.games ?? 0); // the account may have counted them
+          if (error.code === "guest_gone") now.gone = true;
         });
         throw error;
       },
@@ -153,7 +139,7 @@ export class Tokens {
       if (!kept.refused && kept.session?.refresh_token !== spent?.refresh_token) return false;
       const account = accountOf(pair);
       const before = left ? null : (id ?? from);
-      if (before && before !== account) moveGames(kept.journals, before, account);
+      if (before) moveGames(kept, before, account, before === id); // all if the service has lost the account
       kept.guest = player ? { ...newGuest(account), key, had: true } : null;
       become(kept, pair, player);
       kept.joining = null;
@@ -199,7 +185,7 @@ export class Tokens {
 
   /** @param {Pair} spent */
   async #renew(spent) {
-    const isSpent = (/** @type {Session} */ { session }) => session?.refresh_token === spent.refresh_token;
+    const isSpent = (/** @type {Journal} */ { session }) => session?.refresh_token === spent.refresh_token;
     const key = await this.kept.change((kept) => isSpent(kept) && (kept.retryKey ??= newKey()));
     if (!key) return; // another call has done it, or the player has changed
     try {
@@ -218,12 +204,12 @@ export class Tokens {
   /** Set a session aside that the service refuses. After a week forget it, and the games of an account that doesn't exist. @param {Pair} pair @param {string} why */
   async #end(pair, why) {
     const isFirst = await this.kept.change((kept) => {
-      const { session, refused, guest, journals } = kept;
+      const { session, refused, guest, players } = kept;
       if (session?.refresh_token !== pair.refresh_token) return false;
       kept.refused = { why, ...refused, ...counted(refused, this.now()) };
       if (!isFinal(kept.refused)) return !refused;
       const account = accountOf(pair);
-      if (kept.refused.why === "user_not_found" && guest?.id !== account) delete journals.of[account];
+      if (kept.refused.why === "user_not_found" && guest?.id !== account) delete players[account];
       Object.assign(kept, { session: null, retryKey: null, refused: null });
       return false;
     });
@@ -242,7 +228,7 @@ export class Tokens {
     });
   }
 
-  /** Run `change` when no refresh is without an answer, as one might have spent the token of the session. @template T @param {(kept: any) => T} change @returns {Promise<T>} */
+  /** Run `change` when no refresh is without an answer, as one might have spent the token of the session. @template T @param {(journal: any) => T} change @returns {Promise<T>} */
   settled(change) {
     return this.kept.exclusively("refresh", async () => {
       const { session, retryKey } = await this.kept.read();

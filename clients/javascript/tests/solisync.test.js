@@ -2,112 +2,23 @@
 /** The client keeps games and sessions when the store fails, and when the service refuses. */
 
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { after, before, beforeEach, test } from "node:test";
-import { memoryStore, Solisync } from "../src/solisync.js";
-
-const DAY = 86_400_000;
-const STATS = {
-  games_played: 0,
-  games_won: 0,
-  games_lost: 0,
-  win_streak_current: 0,
-  win_streak_best: 0,
-  lifetime_score: 0,
-};
-const EMPTY = { user_id: "", stats: STATS, achievements: [], progress: { total_xp: 0, weekly_goal_progress: {} } };
-
-/** The answers of the service by route: a status, an error code, or an object. @type {Record<string, any>} */
-let answers = {};
-/** The requests: route, and body. @type {[string, any][]} */
-let asked = [];
-let url = "";
-let token = 0;
-
-/** A pair of tokens of an account. @param {string} account */
-const pair = (account) => ({
-  access_token: `h.${Buffer.from(JSON.stringify({ sub: account })).toString("base64url")}.${++token}`,
-  refresh_token: `r${token}`,
-});
-
-const server = createServer(async (request, response) => {
-  let text = "";
-  for await (const piece of request) text += piece;
-  const path = String(request.url);
-  asked.push([path, JSON.parse(text || "{}")]);
-  const answer = answers[path] ?? { merged: EMPTY };
-  const given = typeof answer === "function" ? answer(JSON.parse(text || "{}")) : answer;
-  if (given.code)
-    response.writeHead(given.status, { "Error-Code": given.code }).end(JSON.stringify({ error: given.code }));
-  else response.writeHead(200).end(JSON.stringify(given));
-});
-before(
-  () =>
-    new Promise((resolve) =>
-      server.listen(0, "127.0.0.1", () => {
-        url = `http://127.0.0.1:${Object(server.address()).port}`;
-        resolve(null);
-      }),
-    ),
-);
-after(() => {
-  server.closeAllConnections();
-  server.close();
-});
-
-/** How often a route was asked since the last call of `forget`. @param {string} path */
-const times = (path) => asked.filter(([each]) => each === path).length;
-const forget = () => (asked = []);
-
-beforeEach(() => {
-  forget();
-  answers = {
-    "/api/auth/login": () => pair("ann"),
-    "/api/auth/refresh": () => pair("ann"),
-    "/api/replays": ({ game_id }) => ({ id: `of ${game_id}` }),
-  };
-});
-
-/** A store that can fail, as on a full disk. */
-function brittle() {
-  const inner = memoryStore();
-  const store = {
-    full: false,
-    unreadable: false,
-    ...inner,
-    async read() {
-      if (store.unreadable) throw new Error("unreadable");
-      return inner.read();
-    },
-    async change(/** @type {any} */ alter) {
-      if (store.full || store.unreadable) throw new Error("full");
-      return inner.change(alter);
-    },
-  };
-  return store;
-}
-
-let clock = Date.UTC(2026, 10, 20);
-/** A client, as after a start. @param {any} store */
-function started(store) {
-  const solis = new Solisync(url, { store, background: false, now: () => new Date(clock) });
-  const told = /** @type {string[]} */ ([]);
-  solis.on("signedOut", (why) => told.push(`signedOut ${why}`));
-  solis.on("signedIn", () => told.push("signedIn"));
-  solis.on("trouble", ({ code }) => told.push(code));
-  return { solis, told };
-}
-
-const game = (/** @type {number} */ number, replay = {}) => ({
-  id: `game ${number}`,
-  won: true,
-  score: 5,
-  seconds: 9,
-  draw: /** @type {1} */ (1),
-  replay,
-});
-const GONE = { status: 404, code: "user_not_found" };
-const REFUSED = { status: 401, code: "unauthorized" };
+import { test } from "node:test";
+import {
+  bodies,
+  brittle,
+  clock,
+  DAY,
+  EMPTY,
+  forget,
+  game,
+  GONE,
+  pair,
+  refuse,
+  REFUSED,
+  service,
+  started,
+  times,
+} from "./service.js";
 
 test("a game that the store refuses is shown, is not sent, and is stored later", async () => {
   const store = brittle();
@@ -118,25 +29,26 @@ test("a game that the store refuses is shown, is not sent, and is stored later",
   assert.equal((await solis.totals()).games_won, 1);
   assert.equal(await solis.unsent(), 1);
   await assert.rejects(solis.sync(), { code: "storage" });
-  assert.equal(times("/api/sync/push") + times("/api/replays"), 0);
+  assert.equal(times("/api/games") + times("/api/replays"), 0);
   store.full = false;
   await solis.sync();
-  assert.equal(times("/api/sync/push") + times("/api/replays"), 2);
+  assert.equal(times("/api/games") + times("/api/replays"), 2);
   assert.equal(await started(store).solis.unsent(), 0);
 });
 
-test("a push whose answer can't be stored is sent again with the same bytes", async () => {
+test("a game whose answer can't be stored is sent again", async () => {
   const store = brittle();
   const { solis } = started(store);
   await solis.login("ann", "password");
   await solis.finish(game(1));
-  answers["/api/sync/push"] = () => ((store.full = true), { merged: EMPTY });
+  const count = service.answers["/api/games"];
+  service.answers["/api/games"] = (/** @type {any} */ body) => ((store.full = true), count(body));
   await assert.rejects(solis.sync(), { code: "storage" });
   store.full = false;
-  answers["/api/sync/push"] = { merged: EMPTY };
+  service.answers["/api/games"] = count;
   await started(store).solis.sync();
-  const [[, first], [, second]] = asked.filter(([path]) => path === "/api/sync/push");
-  assert.deepEqual(first, second);
+  assert.equal(times("/api/games"), 2);
+  assert.equal((await solis.totals()).games_played, 1);
 });
 
 test("a store that can't be read doesn't count as empty", async () => {
@@ -157,7 +69,7 @@ test("a store that can't be read doesn't count as empty", async () => {
   assert.equal((await solis.totals()).games_won, 2);
   store.unreadable = false;
   await solis.sync();
-  assert.equal(JSON.parse(asked.find(([path]) => path === "/api/sync/push")?.[1].stats.games_won), 2);
+  assert.equal(service.counted.size, 2);
 });
 
 test("a session that another database refuses comes back with its games", async () => {
@@ -165,7 +77,8 @@ test("a session that another database refuses comes back with its games", async 
   const { solis, told } = started(store);
   await solis.login("ann", "password");
   await solis.finish(game(1));
-  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  const working = { ...service.answers, "/api/sync/pull": { merged: EMPTY } };
+  refuse(GONE);
   await assert.rejects(solis.sync(), { code: "user_not_found" });
   assert.equal(await solis.player(), null);
   assert.equal(await solis.unsent(), 1);
@@ -173,7 +86,7 @@ test("a session that another database refuses comes back with its games", async 
   await other.solis.restoreOr(async () => {});
   assert.equal(await other.solis.player(), null);
   assert.deepEqual([...told, ...other.told], ["signedIn", "signedOut user_not_found"]);
-  Object.assign(answers, { "/api/sync/pull": { merged: EMPTY }, "/api/auth/refresh": () => pair("ann") });
+  Object.assign(service.answers, working);
   const third = started(store);
   await third.solis.restoreOr(() => assert.fail("there is a session"));
   await third.solis.sync();
@@ -183,11 +96,11 @@ test("a session that another database refuses comes back with its games", async 
 
 test("a session that is set aside isn't replaced by a guest, and can be forgotten", async () => {
   const store = brittle();
-  answers["/api/auth/login"] = () => ({ ...pair("ann"), player: { id: "ann", username: "ann", guest: false } });
-  answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/auth/login"] = () => ({ ...pair("ann"), player: { id: "ann", username: "ann", guest: false } });
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
   const { solis } = started(store);
   await solis.login("ann", "password");
-  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  refuse(GONE);
   await assert.rejects(solis.sync());
   await assert.rejects(
     started(store).solis.restoreOr(() => solis.guest()),
@@ -201,7 +114,7 @@ test("a session that is set aside isn't replaced by a guest, and can be forgotte
 test("a refused session is asked for once a minute at most", async () => {
   const { solis } = started(brittle());
   await solis.login("ann", "password");
-  Object.assign(answers, { "/api/sync/pull": REFUSED, "/api/auth/refresh": REFUSED });
+  refuse(REFUSED);
   for (let count = 0; count < 5; count++) await assert.rejects(solis.sync());
   assert.equal(times("/api/auth/refresh"), 2); // when it ended, and once more
 });
@@ -211,41 +124,41 @@ test("the games of an account that doesn't exist are forgotten after a week, and
   const { solis } = started(store);
   await solis.login("ann", "password");
   await solis.finish(game(1));
-  Object.assign(answers, { "/api/sync/pull": GONE, "/api/auth/refresh": REFUSED });
+  refuse(GONE);
   await assert.rejects(solis.sync());
-  const begun = clock;
+  const begun = clock.now;
   const unsent = [];
   for (const days of [30, 0, 3, 8]) {
-    clock = begun + days * DAY;
+    clock.now = begun + days * DAY;
     await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
     unsent.push(await started(store).solis.unsent());
   }
-  clock = begun;
+  clock.now = begun;
   assert.deepEqual(unsent, [1, 1, 1, 0]);
 });
 
 test("a join that the service refuses is reported once, holds nothing up, and is tried again a day later", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => pair("guest");
-  answers["/api/me"] = { username: "guest_1" };
-  answers["/api/me/join"] = { status: 403, code: "suspended" };
+  service.answers["/api/auth/guest"] = () => pair("guest");
+  service.answers["/api/me"] = { username: "guest_1" };
+  service.answers["/api/me/join"] = { status: 403, code: "suspended" };
   const { solis, told } = started(store);
   await solis.guest();
   await assert.rejects(solis.join("ann", "password"), { code: "suspended" });
   await solis.finish(game(1));
   forget();
   await solis.sync();
-  assert.equal(times("/api/sync/push"), 1);
+  assert.equal(times("/api/games"), 1);
   assert.equal(times("/api/me/join"), 0);
-  clock += DAY;
+  clock.now += DAY;
   const next = started(store);
   await next.solis.sync();
   assert.equal(times("/api/me/join"), 1);
-  answers["/api/me/join"] = { status: 400, code: "sync_too_large" };
-  clock += DAY;
+  service.answers["/api/me/join"] = { status: 400, code: "sync_too_large" };
+  clock.now += DAY;
   await next.solis.sync();
-  answers["/api/me/join"] = { merged: EMPTY };
-  clock += DAY;
+  service.answers["/api/me/join"] = { merged: EMPTY };
+  clock.now += DAY;
   await next.solis.sync();
   await next.solis.sync();
   assert.equal(times("/api/me/join"), 3);
@@ -269,8 +182,6 @@ async function storeOf11(account) {
   return store;
 }
 
-/** The bodies of the requests of a route. @param {string} path */
-const bodies = (path) => asked.filter(([each]) => each === path).map(([, body]) => body);
 const UNKNOWN = { status: 404, code: "guest_unknown" };
 const ofGuest = (/** @type {string} */ account) => ({
   ...pair(account),
@@ -279,13 +190,13 @@ const ofGuest = (/** @type {string} */ account) => ({
 
 test("a guest's key is stored before it is sent, and asks for no other guest later", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = { status: 503, code: "unavailable" };
+  service.answers["/api/auth/guest"] = { status: 503, code: "unavailable" };
   await assert.rejects(started(store).solis.guest(), { code: "unavailable" });
-  answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
   const { solis } = started(store);
   await solis.guest();
-  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
-  answers["/api/auth/guest"] = UNKNOWN;
+  refuse(REFUSED);
+  service.answers["/api/auth/guest"] = UNKNOWN;
   await assert.rejects(solis.sync(), { code: "signed_out" });
   const sent = bodies("/api/auth/guest");
   assert.match(sent[0].guest_key, /^[A-Za-z0-9_-]{22,64}$/);
@@ -301,26 +212,26 @@ test("a full store sends no key", async () => {
   store.full = true;
   await assert.rejects(started(store).solis.guest(), { code: "storage" });
   await assert.rejects(started(store).solis.register("ann", "password"), { code: "storage" });
-  assert.deepEqual(asked, []);
+  assert.deepEqual(service.asked, []);
 });
 
 test("the key of a guest isn't trusted after an answer of version 1.1", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => pair("guest");
+  service.answers["/api/auth/guest"] = () => pair("guest");
   await started(store).solis.guest();
-  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
-  answers["/api/me"] = { username: "guest_1", guest: true };
-  answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
+  refuse(REFUSED);
+  service.answers["/api/me"] = { username: "guest_1", guest: true };
+  service.answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
   await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
   assert.equal(times("/api/auth/guest"), 1);
 });
 
 test("a node of version 1.1 doesn't replace a guest", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
   await started(store).solis.guest();
-  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
-  answers["/api/auth/guest"] = () => pair("another");
+  refuse(REFUSED);
+  service.answers["/api/auth/guest"] = () => pair("another");
   const { solis } = started(store);
   await assert.rejects(solis.sync(), { code: "network" });
   assert.equal(await solis.player(), "guest");
@@ -328,12 +239,12 @@ test("a node of version 1.1 doesn't replace a guest", async () => {
 
 test("a suspended guest keeps all, and the error says so", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
   const { solis } = started(store);
   await solis.guest();
   await solis.finish(game(1));
-  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
-  answers["/api/auth/guest"] = { status: 403, code: "suspended" };
+  refuse(REFUSED);
+  service.answers["/api/auth/guest"] = { status: 403, code: "suspended" };
   await assert.rejects(started(store).solis.sync(), { code: "suspended" });
   assert.equal(await solis.player(), "guest");
   assert.equal(await solis.unsent(), 1);
@@ -341,23 +252,23 @@ test("a suspended guest keeps all, and the error says so", async () => {
 
 test("a guest of version 1.1 gets a key", async () => {
   const store = await storeOf11("guest");
-  answers["/api/me"] = { username: "guest_1", guest: true };
-  answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
+  service.answers["/api/me"] = { username: "guest_1", guest: true };
+  service.answers["/api/me/guest-key"] = { status: 404, code: "not_found" };
   await started(store).solis.sync(); // on a node of version 1.1
-  answers["/api/me/guest-key"] = { ok: true };
+  service.answers["/api/me/guest-key"] = { ok: true };
   await started(store).solis.sync();
   await started(store).solis.sync();
   const [first, second, ...more] = bodies("/api/me/guest-key");
   assert.deepEqual([first, more], [second, []]);
-  answers["/api/sync/pull"] = answers["/api/auth/refresh"] = REFUSED;
-  answers["/api/auth/guest"] = UNKNOWN;
+  refuse(REFUSED);
+  service.answers["/api/auth/guest"] = UNKNOWN;
   await assert.rejects(started(store).solis.sync(), { code: "signed_out" });
   assert.deepEqual(bodies("/api/auth/guest")[0], { ...first, create: false });
 });
 
 test("a player of version 1.1 gets no key, and is asked about once", async () => {
   const store = await storeOf11("ann");
-  answers["/api/me"] = { username: "ann" };
+  service.answers["/api/me"] = { username: "ann" };
   await started(store).solis.sync();
   await started(store).solis.sync();
   assert.deepEqual([times("/api/me"), times("/api/me/guest-key")], [1, 0]);
@@ -370,10 +281,10 @@ test("a login with another name or after a refusal has another key", async () =>
     { status: 401, code: "invalid_credentials" },
   ];
   for (const answer of outcomes) {
-    answers["/api/auth/login"] = answer;
+    service.answers["/api/auth/login"] = answer;
     await assert.rejects(solis.login("ann", "password"));
   }
-  answers["/api/auth/login"] = () => pair("ann");
+  service.answers["/api/auth/login"] = () => pair("ann");
   await solis.login("ann", "password");
   await solis.login("bob", "password");
   const keys = bodies("/api/auth/login").map(({ retry_key }) => retry_key);
@@ -383,14 +294,14 @@ test("a login with another name or after a refusal has another key", async () =>
 
 test("a join whose player logs in again is finished", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => ofGuest("guest");
-  answers["/api/me"] = { username: "guest_1" };
-  answers["/api/me/join"] = { status: 503, code: "unavailable" };
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/me"] = { username: "guest_1" };
+  service.answers["/api/me/join"] = { status: 503, code: "unavailable" };
   const { solis } = started(store);
   await solis.guest();
   await assert.rejects(solis.join("ann", "password"), { code: "unavailable" });
   forget();
-  answers["/api/me/join"] = { merged: EMPTY };
+  service.answers["/api/me/join"] = { merged: EMPTY };
   await solis.login("ann", "password");
   await solis.sync();
   assert.equal(times("/api/me/join"), 1);
@@ -398,23 +309,23 @@ test("a join whose player logs in again is finished", async () => {
 
 test("a join whose guest is suspended, or unknown for a while, is not given up", async () => {
   const store = brittle();
-  answers["/api/auth/guest"] = () => ofGuest("guest");
-  answers["/api/me"] = { username: "guest_1" };
-  answers["/api/me/join"] = { status: 409, code: "not_a_guest" };
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/me"] = { username: "guest_1" };
+  service.answers["/api/me/join"] = { status: 409, code: "not_a_guest" };
   const { solis } = started(store);
   await solis.guest();
-  answers["/api/auth/guest"] = { status: 403, code: "suspended" };
+  service.answers["/api/auth/guest"] = { status: 403, code: "suspended" };
   await assert.rejects(solis.join("ann", "password"), { code: "suspended" });
-  answers["/api/auth/guest"] = UNKNOWN;
-  clock += DAY;
+  service.answers["/api/auth/guest"] = UNKNOWN;
+  clock.now += DAY;
   await solis.sync();
-  answers["/api/auth/guest"] = () => ofGuest("guest");
-  answers["/api/me/join"] = () =>
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/me/join"] = () =>
     times("/api/me/join") > 3 ? { merged: EMPTY } : { status: 409, code: "not_a_guest" };
-  clock += DAY;
+  clock.now += DAY;
   await solis.sync();
   assert.equal(times("/api/me/join"), 4);
-  clock += DAY;
+  clock.now += DAY;
   await solis.sync();
   assert.equal(times("/api/me/join"), 4);
 });
@@ -424,17 +335,17 @@ test("full storage stops the uploads at the first, for a day", async () => {
   const { solis } = started(store);
   await solis.login("ann", "password");
   for (let number = 0; number < 9; number++) await solis.finish(game(number));
-  answers["/api/replays"] = { status: 400, code: "replay_storage_full" };
+  service.answers["/api/replays"] = { status: 400, code: "replay_storage_full" };
   await assert.rejects(solis.sync(), { code: "replay_storage_full" });
   await solis.sync();
   await started(store).solis.sync();
   assert.equal(times("/api/replays"), 1);
-  clock += DAY;
+  clock.now += DAY;
   await assert.rejects(started(store).solis.sync(), { code: "replay_storage_full" });
   assert.equal(times("/api/replays"), 2);
   assert.equal(await solis.unsent(), 9);
-  clock += DAY;
-  answers["/api/replays"] = { id: "replay" };
+  clock.now += DAY;
+  service.answers["/api/replays"] = { id: "replay" };
   await solis.sync();
   assert.equal(times("/api/replays"), 11);
   assert.equal(await solis.unsent(), 0);
@@ -445,7 +356,7 @@ test("a win that the service refuses is sent once, and holds up no other", async
   const { solis } = started(store);
   await solis.login("ann", "password");
   for (const bad of [true, false]) await solis.finish(game(Number(bad), { bad }));
-  answers["/api/replays"] = ({ bad }) => (bad ? { status: 400, code: "bad_field" } : { id: "replay" });
+  service.answers["/api/replays"] = ({ bad }) => (bad ? { status: 400, code: "bad_field" } : { id: "replay" });
   await assert.rejects(solis.sync(), { code: "bad_field" });
   await started(store).solis.sync();
   assert.equal(times("/api/replays"), 2);
@@ -455,13 +366,13 @@ test("a win that the service refuses is sent once, and holds up no other", async
 test("a password is sent composed, and a login tries it once more as it was typed", async () => {
   const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
   const { solis } = started(brittle());
-  answers["/api/auth/login"] = ({ password }) =>
+  service.answers["/api/auth/login"] = ({ password }) =>
     password === typed ? pair("ann") : { status: 401, code: "invalid_credentials" };
   await solis.login("ann", typed);
   await assert.rejects(solis.login("ann", composed), { code: "invalid_credentials" });
-  answers["/api/auth/register"] = () => pair("bob");
+  service.answers["/api/auth/register"] = () => pair("bob");
   await solis.register("bob", typed);
-  answers["/api/me/claim"] = { id: "bob" };
+  service.answers["/api/me/claim"] = { id: "bob" };
   await solis.claim("bob", typed);
   const sent = ["login", "register"].map((route) => bodies(`/api/auth/${route}`).map(({ password }) => password));
   assert.deepEqual(sent, [[composed, typed, composed], [composed]]);

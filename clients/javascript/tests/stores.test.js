@@ -88,6 +88,12 @@ test("a lock of a killed process is free", async () => {
   );
 });
 
+/** The store that version 1.1 has left in a directory. @param {string} directory */
+async function formerStore(directory) {
+  await writeFile(join(directory, "solisync.json"), "{}");
+  return /** @type {import("../src/stores.js").Store} */ (await fileStore(directory).former?.());
+}
+
 /** Run work, and return the seconds that it took. @param {() => Promise<unknown>} work */
 async function seconds(work) {
   const before = performance.now();
@@ -101,7 +107,7 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
   await Promise.all([
     t.test("a lock of a process elsewhere is taken over after a silence, though its number runs here", async () => {
       const directory = await place();
-      await writeFile(join(directory, "change.lock.7"), `1.0.a another-machine,,pid:[1] 000000001`);
+      await writeFile(join(directory, "2.change.lock.7"), `1.0.a another-machine,,pid:[1] 000000001`);
       const store = fileStore(directory);
       assert.ok((await seconds(() => store.change(add))) >= SILENCE_S);
       assert.ok((await seconds(() => store.change(add))) < 1);
@@ -109,14 +115,16 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
 
     t.test("a lock of version 1.1 is taken over after a silence", async () => {
       const directory = await place();
+      const former = await formerStore(directory);
       await writeFile(join(directory, "work.lock.7"), `${process.ppid}.a`);
-      assert.ok((await seconds(() => fileStore(directory).exclusively("work", async () => {}))) >= SILENCE_S);
+      assert.ok((await seconds(() => former.exclusively("work", async () => {}))) >= SILENCE_S);
     }),
 
     t.test("a free lock of version 1.1 is free", async () => {
       const directory = await place();
+      const former = await formerStore(directory);
       await writeFile(join(directory, "work.lock.7"), "");
-      assert.ok((await seconds(() => fileStore(directory).exclusively("work", async () => {}))) < 1);
+      assert.ok((await seconds(() => former.exclusively("work", async () => {}))) < 1);
     }),
 
     t.test("a holder that works for long keeps its lock", async () => {
@@ -151,7 +159,7 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
 
     t.test("two waiters never both take over a silent lock", async () => {
       const directory = await place();
-      await writeFile(join(directory, "work.lock.1"), "1.0.a elsewhere 000000001");
+      await writeFile(join(directory, "2.work.lock.1"), "1.0.a elsewhere 000000001");
       const log = join(directory, "log");
       const code = `const { appendFileSync } = await import("node:fs");
         const note = (text) => appendFileSync(${JSON.stringify(log)}, text);
@@ -165,6 +173,19 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
 test("only the user can read the file", async () => {
   const directory = await place();
   await fileStore(directory).change(add);
-  assert.equal((await stat(join(directory, "solisync.json"))).mode & 0o777, 0o600);
-  assert.equal(await readFile(join(directory, "solisync.json"), "utf8"), "1");
+  assert.equal((await stat(join(directory, "solisync-2.json"))).mode & 0o777, 0o600);
+  assert.equal(await readFile(join(directory, "solisync-2.json"), "utf8"), "1");
+});
+
+test("a file that isn't JSON is renamed, and never overwritten", async () => {
+  const directory = await place();
+  await writeFile(join(directory, "solisync-2.json"), '{"version": 2, "pla');
+  const store = fileStore(directory);
+  assert.equal(await store.read(), undefined);
+  await writeFile(join(directory, "solisync-2.json"), "");
+  await writeFile(join(directory, "solisync-2.json"), "[");
+  assert.equal(await store.change(add), 1);
+  const damaged = (await readdir(directory)).filter((file) => file.includes(".damaged."));
+  const texts = await Promise.all(damaged.map((file) => readFile(join(directory, file), "utf8")));
+  assert.deepEqual(texts.sort(), ["[", '{"version": 2, "pla']);
 });

@@ -6,7 +6,7 @@
  */
 
 import { Refusal, username } from "./http.js";
-import { indexedDbStore } from "./indexed_db.js";
+import { databaseStore } from "./indexed_db.js";
 import { accept, enterInto, journalOf, localTime, moveGames, sound, tidy } from "./journals.js";
 
 /** @typedef {import("./journals.js").Journals} Journals */
@@ -18,7 +18,7 @@ export const GUEST = "";
 const GUEST_WINS = 20;
 const AGAIN_MS = 10_000;
 
-const store = indexedDbStore(KEY);
+const store = databaseStore(KEY);
 /** Changes by finished games that the browser has refused to store so far. @type {Set<(all: Journals) => void>} */
 const unsaved = new Set();
 let last = sound(null);

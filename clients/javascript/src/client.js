@@ -1,0 +1,341 @@
+// @ts-check
+/**
+ * Games, progress and events of a player, whatever carries the session.
+ *
+ * Each game has an id, under which the service counts it once. So requests are repeated until they have an answer.
+ */
+
+import { Stream } from "./events.js";
+import { accept, DAY_MS, entryOf, isDue, isUnsent, localTime, playerOf, sendAgain, waits } from "./device_journal.js";
+import { Kept } from "./kept.js";
+import { shown, unplayed } from "./shown.js";
+import { open, repeated, request, SolisyncError, unanswered } from "./transport.js";
+
+/**
+ * @typedef {import("./stores.js").Store} Store
+ * @typedef {import("./device_journal.js").Journal} Journal
+ * @typedef {{signal?: AbortSignal}} Options
+ * @typedef {{store: Store, background?: boolean, now?: () => Date}} Settings `background`: sync by itself after each game, and again after errors
+ * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, mode?: string | {Difficulty: string}, undone?: boolean,
+ *   day?: {date: string} | null, seed?: string | number | bigint | null, replay?: Record<string, any> | null}} GameRecord
+ *   a finished game; `id` is a UUID, `day` the deal of the day that was played, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
+ * @typedef {{achievements?: any[], progress?: Record<string, any>, stats?: Record<string, any>} & Record<string, any>} Change
+ * @typedef {import("../messages.js").VerdictAnswer["status"]} Status
+ * @typedef {{signedIn: undefined, signedOut: string, progress: undefined, verdict: {replay_id: string, game_id: string | null, status: Status},
+ *   trouble: SolisyncError, event: import("../messages.js").StreamEvent}} Events the data of events, by name
+ * @typedef {object} Carrier
+ * @property {() => Promise<string>} account the account of the session, or else an error with the code "signed_out"
+ * @property {<T>(work: (token: string) => Promise<T>, as?: string) => Promise<T>} authorized run `work` with an access token, and again with the next one; only as that account
+ */
+
+const AGAIN_S = 60;
+const BATCH = 100;
+const ROUNDS = 3;
+const FINAL = [400, 413]; // a replay with this answer would have it again
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The service refuses other numbers. @param {number} value */
+const whole = (value) => Math.min(Math.max(0, Math.floor(value)) || 0, 2 ** 31 - 1);
+
+export class Client {
+  /** @protected @type {Carrier} */
+  carrier;
+  /** @type {Map<string, Set<(data: any) => void>>} */
+  #listeners = new Map();
+  #closed = new AbortController();
+  /** @type {Stream | null} */
+  #stream = null;
+  /** The games of uploads without a verdict. @type {Set<string>} */
+  #awaited = new Set();
+  /** The verdicts that were reported, by replay. @type {Map<string, string>} */
+  #verdicts = new Map();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {string | null} the revision of the last answer with progress */
+  #revision = null;
+
+  /** @param {string} url the address of the service @param {Settings} settings @param {(kept: Kept) => Carrier} carry */
+  constructor(url, { store, background = true, now = () => new Date() }, carry) {
+    /** @protected */ this.url = url.replace(/\/+$/, "");
+    /** @protected */ this.now = now;
+    /** @protected */ this.kept = new Kept(store, now);
+    this.background = background;
+    this.carrier = carry(this.kept);
+    const online = () => {
+      this.#stream?.restart();
+      this.later(0);
+    };
+    globalThis.addEventListener?.("online", online, { signal: this.#closed.signal }); // in browsers
+  }
+
+  /** Call `listener` at each event of a name. Return a function that ends this. @template {keyof Events} Name @param {Name} name @param {(data: Events[Name]) => void} listener */
+  on(name, listener) {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  /** @protected @param {keyof Events} name @param {any} [data] */
+  tell(name, data) {
+    for (const listener of this.#listeners.get(name) ?? []) queueMicrotask(() => listener(data)); // its errors are the game's
+  }
+
+  /** @protected @template T @param {() => Promise<T>} work which nothing that sends games or changes the player may interrupt @returns {Promise<T>} */
+  async alone(work) {
+    await this.kept.opened();
+    return this.kept.exclusively("sync", work);
+  }
+
+  /** Send a request as the player, which may be repeated, and return its JSON. @protected @param {string} method @param {string} path @param {{body?: string | null, as?: string, signal?: AbortSignal}} [content] */
+  async ask(method, path, { body = null, as, signal } = {}) {
+    await this.kept.opened();
+    const { json, headers } = await this.carrier.authorized(
+      (token) => repeated(() => request(`${this.url}${path}`, { method, body, token, signal }), signal),
+      as,
+    );
+    const [, revision] = /"(.*)"/.exec(headers.get("ETag") ?? "") ?? [];
+    if (json.merged) this.#revision = revision ?? null;
+    return json;
+  }
+
+  // Games
+
+  /** Store a finished game, and send it later; this needs no session. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record @param {string} [as] the account of the game, if not the present one */
+  async finish(record, as) {
+    const { won, score, seconds, draw, mode = "Classic", undone = false, day, replay, seed = replay?.seed } = record;
+    if (!UUID.test(record.id)) throw new TypeError("id must be a UUID");
+    const id = record.id.toLowerCase();
+    const text = (/** @type {any} */ _, /** @type {any} */ value) =>
+      typeof value === "bigint" ? String(value) : value;
+    const body = won && replay ? JSON.stringify({ ...replay, game_id: id }, text) : null;
+    const game = {
+      game_id: id,
+      mode,
+      draw_mode: draw === 3 ? "DrawThree" : "DrawOne",
+      won,
+      score: whole(score),
+      seconds: whole(seconds),
+      ended_at: localTime(this.now()),
+      undone,
+      ...((seed ?? null) !== null && { seed: String(seed) }),
+    };
+    /** @type {string | undefined} */
+    let owner = as;
+    await this.kept
+      .note((journal) => {
+        owner ??= journal.player ?? "";
+        if (entryOf(journal, id)) return;
+        const win = body ? { body, replay: null, refused: false } : null;
+        const entry = { game, day: day?.date ?? null, settled: null, again: false, error: null, win };
+        playerOf(journal, owner).games.push(entry);
+      })
+      .catch((error) => {
+        this.later(AGAIN_S);
+        throw error;
+      })
+      .finally(() => this.tell("progress"));
+    this.later(0);
+  }
+
+  /** Send all games, upload all wins, and pull the newest progress. @param {Options & {again?: boolean}} [options] `again`: upload also what the service has refused */
+  sync(options = {}) {
+    return this.alone(() => this.send(options)).finally(() => this.tell("progress"));
+  }
+
+  /** What must come before games. @protected @returns {Promise<void>} */
+  async prepare() {}
+
+  /** @protected @param {Options & {again?: boolean}} options */
+  async send({ signal, again = false }) {
+    signal?.throwIfAborted();
+    await this.kept.save();
+    await this.prepare();
+    const name = await this.carrier.account();
+    const former = await this.kept.opened();
+    await former?.push(name, (body) => this.#take(name, "POST", "/api/sync/push", { body }));
+    await this.#count(name, signal);
+    await this.#upload(name, again);
+    if (this.#stream?.open) await this.#askForVerdicts(); // their events may have come before the answers to the uploads
+  }
+
+  /** Send a request, and take the progress in its answer. @param {string} name @param {string} method @param {string} path @param {{body?: string, signal?: AbortSignal}} [content] @param {(player: import("./device_journal.js").Player, answer: any) => void} [settle] */
+  async #take(name, method, path, content, settle) {
+    const answer = await this.ask(method, path, { ...content, as: name });
+    if (!answer.merged?.stats) throw unanswered(); // from another server
+    await this.kept.change((journal) => {
+      const player = playerOf(journal, name);
+      accept(player, answer.merged, answer.games?.filter((/** @type {any} */ { counted }) => counted).length);
+      settle?.(player, answer);
+    });
+  }
+
+  /** Send the games that the service may not know; without any, pull. @param {string} name @param {AbortSignal} [signal] */
+  async #count(name, signal) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const today = this.now().toISOString().slice(0, 10);
+      const due = await this.kept.change((journal) => {
+        const player = playerOf(journal, name);
+        if (player.day !== today) sendAgain(player, Number(this.now()) - 2 * DAY_MS);
+        player.day = today;
+        return player.games.filter(isDue).map(({ game }) => game);
+      });
+      if (!due.length && !round) await this.#take(name, "GET", "/api/sync/pull", { signal });
+      if (!due.length) return;
+      for (let first = 0; first < due.length; first += BATCH)
+        await this.#countSome(name, due.slice(first, first + BATCH), signal);
+    }
+  }
+
+  /** @param {string} name @param {import("./device_journal.js").Game[]} games @param {AbortSignal} [signal] */
+  async #countSome(name, games, signal) {
+    const content = { body: JSON.stringify({ games }), signal };
+    await this.#take(name, "POST", "/api/games", content, (player, { games: results }) => {
+      for (const [place, { error }] of results.entries()) {
+        const entry = player.games.find(({ game }) => game.game_id === games[place].game_id);
+        if (entry) Object.assign(entry, { settled: entry.settled ?? Number(this.now()), again: false, error });
+      }
+    }).catch((error) => {
+      if (error.code !== "not_found") throw error;
+      throw new SolisyncError(503, "unavailable", "The service can’t count this game yet. Nothing is lost."); // version 1.1
+    });
+  }
+
+  /** Upload all wins, and throw the first refusal at the end. After "replay_storage_full", wins wait for a day. @param {string} name @param {boolean} again */
+  async #upload(name, again) {
+    const wins = await this.kept.change((journal) => {
+      const player = playerOf(journal, name);
+      for (const { win } of again ? player.games : []) if (win) win.refused = false;
+      const isFull = !again && Math.abs(Number(this.now()) - player.full) < DAY_MS;
+      return isFull ? [] : player.games.filter(waits).map(({ game, win }) => ({ id: game.game_id, body: win?.body }));
+    });
+    let refusal;
+    for (const { id, body } of wins) {
+      const { id: replay, error } = await this.ask("POST", "/api/replays", { body, as: name }).catch((error) => ({
+        error,
+      }));
+      if (error && (!FINAL.includes(error.status) || error.passes)) throw error;
+      refusal ??= error;
+      const isFull = error?.code === "replay_storage_full";
+      await this.kept.change((journal) => {
+        playerOf(journal, name).full = isFull ? Number(this.now()) : 0;
+        const entry = entryOf(journal, id);
+        if (entry && !isFull)
+          entry.win = { body: replay ? null : (body ?? null), replay: replay ?? null, refused: !replay };
+      });
+      if (isFull) break;
+      if (replay) this.#awaited.add(id);
+    }
+    if (refusal) throw refusal;
+  }
+
+  /** Pull the newest progress. @param {Options} [options] */
+  pull(options) {
+    return this.alone(async () => {
+      await this.#take(await this.carrier.account(), "GET", "/api/sync/pull", options);
+      this.tell("progress");
+    });
+  }
+
+  /** Push other progress than games, which the service merges with the player's: achievements, unlocks, and fields of your own. The same again changes nothing. @param {Change} change @param {Options} [options] */
+  push(change, options) {
+    const body = JSON.stringify(unplayed(change));
+    return this.alone(async () => {
+      await this.#take(await this.carrier.account(), "POST", "/api/sync/push", { ...options, body });
+      this.tell("progress");
+    });
+  }
+
+  /** Sync after a pause, and again after errors. @protected @param {number} seconds */
+  later(seconds) {
+    if (!this.background || this.#closed.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () =>
+        this.sync().catch((error) => {
+          if (error.code !== "signed_out") this.tell("trouble", error);
+          if (error.passes) this.later(error.retryAfter || AGAIN_S);
+        }),
+      1000 * seconds,
+    );
+  }
+
+  async #player() {
+    await this.kept.opened().catch(() => {});
+    const { player, players } = await this.kept.shown();
+    return players[player ?? ""];
+  }
+
+  /** The player's statistics, with all unsent games; Infinity seconds of a fastest win before the first one. @returns {Promise<import("../messages.js").Stats>} */
+  async totals() {
+    return shown(await this.#player()).stats;
+  }
+
+  /** The player's progress, with the statistics and days of unsent games; null before the first sync. @returns {Promise<import("../messages.js").Payload | null>} */
+  async progress() {
+    const player = await this.#player();
+    return player?.latest ? shown(player) : null;
+  }
+
+  /** The number of games that aren't sent or uploaded yet. */
+  async unsent() {
+    const { games = [] } = Object(await this.#player());
+    return games.filter((/** @type {import("./device_journal.js").Entry} */ entry) => isUnsent(entry) || waits(entry))
+      .length;
+  }
+
+  /** The verdict on a win, or null before its upload. @param {string} id the game's @param {Options} [options] @returns {Promise<import("../messages.js").VerdictAnswer | null>} */
+  async verdict(id, options) {
+    const replay = entryOf(await this.kept.read(), id)?.win?.replay;
+    return replay ? this.ask("GET", `/api/replays/${replay}/verdict`, options) : null;
+  }
+
+  // Events
+
+  /** Keep a stream of events open, pull when the progress has changed elsewhere, and report verdicts. @param {string[]} [boards] whose changes are events too */
+  stream(boards = []) {
+    if (this.#stream) return;
+    const query = new URLSearchParams(boards.map((board) => ["board", board]));
+    const ask = (/** @type {AbortSignal} */ signal) =>
+      this.carrier.authorized((token) => open(`${this.url}/api/events?${query}`, { token, signal }));
+    this.#stream = new Stream(ask, (event) => this.#hear(event).catch((error) => this.tell("trouble", error)));
+    this.#stream
+      .run(this.#closed.signal)
+      .catch((error) => this.tell("trouble", error))
+      .finally(() => (this.#stream = null));
+  }
+
+  /** @param {import("./events.js").StreamEvent} event */
+  async #hear({ event, data }) {
+    if (event === "alive") return;
+    this.tell("event", { event, data });
+    if (event === "verdict") await this.#judged(data.replay_id, data.status);
+    if (event === "progress" && data.own) this.#revision = data.revision;
+    else if ((event === "hello" || event === "progress") && data.revision !== this.#revision) await this.pull();
+    if (event === "hello") await this.#askForVerdicts(); // their events may have been sent before the stream was open
+  }
+
+  async #askForVerdicts() {
+    for (const game of this.#awaited) {
+      const verdict = await this.verdict(game);
+      const replay = entryOf(await this.kept.read(), game)?.win?.replay;
+      if (replay && verdict && verdict.status !== "pending") await this.#judged(replay, verdict.status);
+    }
+  }
+
+  /** Report a verdict once. @param {string} replay @param {Status} status */
+  async #judged(replay, status) {
+    const { players } = await this.kept.read();
+    const games = Object.values(players).flatMap(({ games }) => games);
+    const game = games.find(({ win }) => win?.replay === replay)?.game.game_id ?? null;
+    if (game) this.#awaited.delete(game);
+    if (this.#verdicts.get(replay) === status) return;
+    this.#verdicts.set(replay, status);
+    this.tell("verdict", { replay_id: replay, game_id: game, status });
+  }
+
+  /** End the stream and the work in the background. The store stays. */
+  close() {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+}

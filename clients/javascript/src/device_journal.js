@@ -1,0 +1,108 @@
+// @ts-check
+/**
+ * The journal of a device: its session, and the finished games of each account (docs/clients.md "The journal's format").
+ *
+ * The functions change a journal; a store makes each change one transaction.
+ */
+
+/**
+ * @typedef {{access_token: string, refresh_token: string}} Pair
+ * @typedef {{since: number, at: number, days: number}} Refusal times of the first and of the last answer that counts, and how many count: one a day
+ * @typedef {{key: string, id: string | null, from: string | null, had: boolean, refused: Refusal | null, gone: boolean, left: boolean}} Guest
+ *   `id`: the account, once the device has had it; `from`: an account that is gone, whose games go along; `had`: whether
+ *   the service knows the key; `left`: claimed or joined, which a database can lose with its last hours
+ * @typedef {{game_id: string, mode?: any, draw_mode?: string, won?: boolean, score?: number, seconds?: number, ended_at?: string, undone?: boolean, seed?: string}} Game
+ *   as it is sent
+ * @typedef {{body: string | null, replay: string | null, refused: boolean}} Win an upload: the same text is sent until there is an answer
+ * @typedef {{game: Game, day: string | null, settled: number | null, again: boolean, error: string | null, win: Win | null}} Entry
+ * @typedef {{latest: any, played: number, day: string | null, full: number, games: Entry[]}} Player
+ * @typedef {object} Journal
+ * @property {string | null} player the id of the account, also after the service has ended the session
+ * @property {boolean | null} isGuest whether that account is a guest; null if unknown
+ * @property {Pair | null} session
+ * @property {string | null} retryKey of a refresh without an answer
+ * @property {{path: string, username: string, key: string} | null} signing a login without an answer
+ * @property {Refusal & {why: string} | null} refused set while the session is set aside; the code of the first refusal
+ * @property {Guest | null} guest
+ * @property {{from: string, token: string, key: string | null, refused: number} | null} joining
+ *   the guest whose games the player takes over, its refresh token, its key until that is tried, and the time of the service's last refusal
+ * @property {Record<string, Player>} players by account; "" has the games from before a sign-in
+ */
+
+const VERSION = 2;
+export const DAY_MS = 86_400_000;
+const KEPT_DAYS = 30;
+const KEPT = 200;
+
+/** What a journal has after signing out. */
+export const SIGNED_OUT = { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null };
+
+/** @param {any} [player] @returns {Player} */
+const complete = (player) => ({ latest: null, played: 0, day: null, full: 0, games: [], ...player });
+
+/** The journal in a store, with all fields. @param {any} value @returns {Journal} */
+export function journalOf(value) {
+  const { version = VERSION, players = {}, ...rest } = Object(value);
+  if (version > VERSION) throw new Error("A newer version of this game has written the journal.");
+  const entries = Object.entries(players).map(([name, player]) => [name, complete(player)]);
+  return { ...SIGNED_OUT, signing: null, guest: null, ...rest, version, players: Object.fromEntries(entries) };
+}
+
+/** A player, who is added if missing. @param {Journal} journal @param {string} name */
+export const playerOf = (journal, name) => (journal.players[name] ??= complete());
+
+/** @param {Entry} entry */
+export const isUnsent = ({ settled, error }) => !settled && !error;
+
+/** @param {Entry} entry */
+export const isDue = (entry) => isUnsent(entry) || entry.again;
+
+/** Whether an upload waits. @param {Entry} entry */
+export const waits = ({ win }) => win && !win.replay && !win.refused;
+
+/** The entry of a game, of any player. @param {Journal} journal @param {string} id @returns {Entry | undefined} */
+export const entryOf = ({ players }, id) =>
+  Object.values(players)
+    .flatMap(({ games }) => games)
+    .find(({ game }) => game.game_id === id);
+
+/** Send games again that the service has settled since a time: it can lose what it has acknowledged. @param {Player} player @param {number} [since] */
+export function sendAgain({ games }, since = 0) {
+  for (const entry of games) if (entry.settled && entry.settled >= since && !entry.error) entry.again = true;
+}
+
+/** Take an answer of the service. If it has lost games, send all again. @param {Player} player @param {any} merged @param {number} [counted] how many games are new in it */
+export function accept(player, merged, counted = 0) {
+  if (merged.stats.games_played - counted < player.played) sendAgain(player);
+  player.latest = merged;
+  player.played = merged.stats.games_played;
+}
+
+/** Move games to another account: those that aren't settled, or all. @param {Journal} journal @param {string} from @param {string} to @param {boolean} all */
+export function moveGames(journal, from, to, all) {
+  const old = journal.players[from];
+  if (!old || from === to) return;
+  const goes = (/** @type {Entry} */ entry) => all || isUnsent(entry);
+  playerOf(journal, to).games.push(...old.games.filter(goes));
+  old.games = old.games.filter((entry) => !goes(entry));
+  if (all) delete journal.players[from];
+}
+
+/** Remove what is old or empty. @param {Journal} journal @param {number} now */
+export function tidy({ players }, now) {
+  const isOld = (/** @type {Entry} */ entry) =>
+    !isDue(entry) && !waits(entry) && now - Number(entry.settled) > KEPT_DAYS * DAY_MS;
+  for (const [name, player] of Object.entries(players)) {
+    const old = player.games.slice(0, -KEPT).filter(isOld);
+    if (old.length) player.games = player.games.filter((entry) => !old.includes(entry));
+    if (!player.latest && !player.games.length) delete players[name];
+  }
+}
+
+/** A time as local time with its offset. @param {Date} moment */
+export function localTime(moment) {
+  const minutes = -moment.getTimezoneOffset();
+  const two = (/** @type {number} */ part) => String(Math.floor(Math.abs(part))).padStart(2, "0");
+  const local = new Date(moment.getTime() + minutes * 60_000).toISOString().slice(0, -1);
+  return `${local}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}

@@ -1,0 +1,93 @@
+// @ts-check
+/** What a player sees before the service has counted: the last answer, with the statistics and days of unsent games. */
+
+import { DAY_MS, isUnsent } from "./device_journal.js";
+
+/** @typedef {import("./device_journal.js").Player} Player */
+
+/** The statistics before the first game. */
+const NO_GAMES = {
+  games_played: 0,
+  games_won: 0,
+  games_lost: 0,
+  win_streak_current: 0,
+  win_streak_best: 0,
+  avg_time_seconds: 0,
+  fastest_win_seconds: Infinity,
+  lifetime_score: 0,
+  best_single_score: 0,
+  draw_one_wins: 0,
+  draw_three_wins: 0,
+};
+const NO_DAYS = {
+  total_xp: 0,
+  level: 0,
+  daily_challenge_last_completed: null,
+  daily_challenge_streak: 0,
+  weekly_goal_progress: {},
+  unlocked_card_backs: [0],
+  unlocked_backgrounds: [0],
+};
+const NEVER = "1970-01-01T00:00:00Z";
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+/** The payload of a player who has never played, with other progress. Games aren't counted by a push. @param {any} change */
+export function unplayed({ stats, progress, ...more }) {
+  for (const name of Object.keys({ ...stats, ...progress }))
+    if (name in NO_GAMES || (name in NO_DAYS && !name.startsWith("unlocked")) || name.startsWith("daily"))
+      throw new TypeError(`${name} follows from games: finish() sends them`);
+  return {
+    achievements: [],
+    ...more,
+    user_id: NOBODY,
+    stats: { ...stats, ...NO_GAMES, last_modified: NEVER }, // JSON has null for Infinity, which the service knows
+    progress: { ...NO_DAYS, ...progress, last_modified: NEVER },
+    last_modified: NEVER,
+  };
+}
+
+/** @param {any} stats @param {import("./device_journal.js").Game} game */
+function count(stats, { won, score = 0, seconds = 0, draw_mode: draw, mode }) {
+  stats.games_played += 1;
+  if (!won) {
+    stats.games_lost += 1;
+    stats.win_streak_current = 0;
+    return;
+  }
+  const best = (/** @type {string} */ name) => (stats[name] = Math.max(stats[name] ?? 0, score));
+  const least = (/** @type {string} */ name) => seconds && (stats[name] = Math.min(stats[name] || Infinity, seconds));
+  stats.avg_time_seconds = Math.floor((stats.avg_time_seconds * stats.games_won + seconds) / (stats.games_won + 1));
+  stats.games_won += 1;
+  stats.win_streak_current += 1;
+  stats.win_streak_best = Math.max(stats.win_streak_best, stats.win_streak_current);
+  stats.lifetime_score += score;
+  stats[draw === "DrawThree" ? "draw_three_wins" : "draw_one_wins"] += 1;
+  best("best_single_score");
+  least("fastest_win_seconds");
+  if (!["Classic", "Zen", "Challenge"].includes(mode)) return;
+  best(`${mode.toLowerCase()}_best_score`);
+  least(`${mode.toLowerCase()}_fastest_win_seconds`);
+}
+
+/** @param {any} progress @param {string} day */
+function winDay(progress, day) {
+  const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
+  if (last === day || history.includes(day)) return;
+  progress.daily_challenge_history = [...history, day].sort();
+  if (last && day < last) return; // a late win doesn't end a streak
+  const before = new Date(Date.parse(day) - DAY_MS).toISOString().slice(0, 10);
+  progress.daily_challenge_streak = last === before ? progress.daily_challenge_streak + 1 : 1;
+  progress.daily_challenge_last_completed = day;
+}
+
+/** The progress of a player, whose `latest` is null before the first answer. @param {Player} [player] @returns {any} */
+export function shown({ latest, games } = Object({ games: [] })) {
+  const stats = { ...NO_GAMES, ...latest?.stats };
+  const progress = { ...NO_DAYS, ...latest?.progress };
+  for (const entry of games) {
+    if (!isUnsent(entry) && (latest || !entry.again)) continue;
+    count(stats, entry.game);
+    if (entry.day && entry.game.won) winDay(progress, entry.day);
+  }
+  return { ...latest, stats, progress };
+}
