@@ -5,7 +5,7 @@ from typing import Any
 
 from .device import Device
 from .messages import BEGINNINGS
-from .truth import COUNTED, Truth, differences, stored_replays, stored_totals
+from .truth import Truth, differences, stored_replays, stored_totals
 from .world import World
 
 
@@ -17,28 +17,21 @@ class Comparison:
         self._result = world.result
         self._extra_sessions = extra_sessions
         self._sessions = sessions
-        self._stored: dict[str, dict[str, int]] = {}
 
     async def make(self) -> None:
         """Compare each account that a device is signed in to."""
         for account, truth in self._world.truths.items():
             if devices := self._world.devices_of(account):
                 await self._compare(account, truth, devices)
-        if self._world.crashed:
-            await self._after_crash()
 
     async def _compare(self, account: str, truth: Truth, devices: list[Device]) -> None:
         export = await self._export(devices[0])
         expected, stored = truth.totals(), stored_totals(export)
-        self._stored[account] = stored
         missing = expected["games_played"] - stored["games_played"]
         self._result.games += expected["games_played"]
         self._result.doubled += max(0, -missing)
-        if self._world.crashed:
-            self._result.uncounted += max(0, missing)
-        else:
-            self._result.lost += max(0, missing)
-        for text in differences(expected, stored, crashed=self._world.crashed):
+        self._result.lost += max(0, missing)
+        for text in differences(expected, stored):
             self._note(f"{account}: {text}")
         self._compare_replays(account, truth, stored_replays(export))
         self._compare_sessions(account, devices, len(export["sessions"]))
@@ -52,7 +45,7 @@ class Comparison:
 
     def _compare_replays(self, account: str, truth: Truth, stored: Counter[str]) -> None:
         expected = Counter(game["game_id"] for game in truth.games if game["won"])
-        if missing := (expected - stored).total():
+        if (missing := (expected - stored).total()) and not self._world.restored:
             self._note(f"{account}: {missing} replays are lost")
             self._result.lost += missing
         if extra := (stored - expected).total():
@@ -69,20 +62,6 @@ class Comparison:
             expected, unanswered = self._sessions, 0
         if not expected <= stored <= expected + unanswered:
             self._note(f"{account}: {stored} sessions instead of {expected}")
-
-    async def _after_crash(self) -> None:
-        """Check that one more game of each device counts exactly, now that each has pulled since the crash."""
-        known = {account: len(truth.games) for account, truth in self._world.truths.items()}
-        for account in self._stored:
-            for device in self._world.devices_of(account):
-                await self._world.finish(device, self._world.games.won())
-        await self._world.settle()
-        for account, before in self._stored.items():
-            after = stored_totals(await self._export(self._world.devices_of(account)[0]))
-            added = Truth(self._world.truths[account].games[known[account] :]).totals()
-            expected = {name: before[name] + added[name] for name in COUNTED}
-            for text in differences(expected, {name: after[name] for name in COUNTED}):
-                self._note(f"{account}, after the crash: {text}")
 
     def compare_forwarded(self, expected: dict[str, dict[str, int]]) -> None:
         """Compare the numbers of requests that devices have sent, by route."""

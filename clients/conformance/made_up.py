@@ -6,7 +6,7 @@ from typing import Any
 Step = dict[str, Any]
 
 LOSSES = ("drop_request", "drop_answer", "twice", "twice_then_lost")
-ROUTES = ("any", "any", "push", "pull", "upload", "refresh", "me")
+ROUTES = ("any", "any", "games", "progress", "upload", "refresh", "me")
 TRANSIENT: list[Step] = [
     {"fault": "refuse", "status": 429, "code": "rate_limited", "wait": 1},
     {"fault": "refuse", "status": 503, "code": "unavailable", "wait": 1},
@@ -26,7 +26,8 @@ def made_up(seed: int) -> dict[str, Any]:
     """Return the scenario of a seed: one to three devices of a player play while messages are lost."""
     chance = Random(seed)
     names = ["a", "b", "c"][: chance.choice((1, 2, 2, 3))]
-    steps: list[Step] = []
+    early = [name for name in names if chance.random() < 0.2]  # these finish games before they have a session
+    steps: list[Step] = [{"device": name, "do": do} for name in early for do in chance.choices(("win", "lose"), k=2)]
     if chance.random() < 0.2:
         steps += [{"device": "a", "do": "guest"}, {"device": "a", "do": "win"}, *_some(chance, ["a"], 3)]
         steps += [{"device": "a", "do": "online"}, {"device": "a", "do": "sync"}, {"device": "a", "do": "claim"}]
@@ -85,11 +86,11 @@ def _fault(chance: Random) -> Step:
     if kind == "delay":
         return where | {"fault": chance.choice(("delay", "delay_answer")), "seconds": chance.choice((0.05, 0.3))}
     if kind == "late":
-        return where | {"fault": "late", "on": chance.choice(("push", "upload", "pull")), "seconds": 0.2}
+        return where | {"fault": "late", "on": chance.choice(("games", "upload", "progress")), "seconds": 0.2}
     if kind == "old_token":
-        return where | {"fault": "old_token", "on": chance.choice(("push", "pull"))}
+        return where | {"fault": "old_token", "on": chance.choice(("games", "progress"))}
     if kind == "refused":
-        on = chance.choice(("push", "pull", "upload", "me"))
+        on = chance.choice(("games", "progress", "upload", "me"))
         return where | {"fault": "refuse", "status": 401, "code": "unauthorized", "times": 1, "on": on}
     return where | {"fault": "kill", "what": "device", "when": chance.choice(("before", "during", "after")), "times": 1}
 

@@ -20,6 +20,7 @@ ROUTES = {
     "upload": "POST /api/replays",
     "events": "GET /api/events",
 }
+GROUPS = {"progress": ("games", "pull", "push")}  # routes by another name, for faults
 BEGINNINGS = ("register", "login", "guest")  # these begin a session
 ISSUING = (*BEGINNINGS, "refresh")  # their answers have new tokens
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .messages import BEGINNINGS, ISSUING, Request, issued_token, read_request
+from .messages import BEGINNINGS, GROUPS, ISSUING, Request, issued_token, read_request
 
 LIMIT = 4 * 1_048_576  # of a line of the head, which is longer than any head
 PIECE = 65_536
@@ -34,7 +34,7 @@ class Fault:
 
     def meets(self, request: Request) -> bool:
         """Return whether the fault concerns this request, and count it."""
-        if self.on not in ("any", request.route):
+        if self.on != "any" and request.route not in GROUPS.get(self.on, (self.on,)):
             return False
         self.met += 1
         return self.met > self.skip and (self.times == 0 or self.met <= self.skip + self.times)

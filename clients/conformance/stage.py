@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,7 @@ from typing import Any
 from tests.fire.servers import servers
 from tests.harness.concurrency import wait_for
 from tests.harness.entry_points import SERVE
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import copy_cluster, run_sql
 from tests.harness.processes import free_port, launching
 from tests.harness.service import environment
 
@@ -21,11 +22,10 @@ LIMITS = {"SOLISYNC_AUTH_LIMIT": "1000/1", "SOLISYNC_GUEST_LIMIT": "1000/1", "SO
 
 
 class Stage:
-    """A running service; `port` is its port, and `crashes` the number of kills of its database."""
+    """A running service on `port`."""
 
     def __init__(self, place: Any, launch: Callable[..., Any]) -> None:
         self.port: int = free_port()
-        self.crashes = 0
         self._place = place
         self._launch = launch
         self._database: Any = None
@@ -70,8 +70,30 @@ class Stage:
 
     async def kill_database(self) -> None:
         """Kill all processes of PostgreSQL, which then starts again."""
-        self.crashes += 1
         self._again(self._database.kill)
+
+    async def backup(self) -> None:
+        """Copy the database, as each night."""
+        await self._copied(self._database.directory, self._saved)
+
+    async def restore(self) -> None:
+        """Continue with the copy."""
+        await self._copied(self._saved, self._database.directory)
+
+    @property
+    def _saved(self) -> Path:
+        return Path(f"{self._database.directory}.saved")
+
+    async def _copied(self, source: Path, target: Path) -> None:
+        """Copy a directory of the database, while nothing runs."""
+        await self.ready()
+        async with self._starting:
+            self._service.stop(signal.SIGKILL)
+            self._database.kill()
+            await self._run(lambda: shutil.rmtree(target, ignore_errors=True))
+            await self._run(lambda: copy_cluster(source, target))
+        self._restart = asyncio.ensure_future(self._start())
+        await self.ready()
 
     async def forget(self, account: str) -> None:
         """Forget an account and the key of its guest, as after restoring a backup from before its beginning."""

@@ -8,6 +8,18 @@ from .device import Device, Failed
 from .truth import differences
 from .world import TRANSIENT, LeftOut, Unmet, World, until_done
 
+# A payload of a player who has never played, and half of a surrogate pair, a number that no double holds, and depth.
+ODD = (
+    rb'{"user_id":"00000000-0000-0000-0000-000000000000","stats":{"games_played":0,"games_won":0,"games_lost":0,'
+    rb'"win_streak_current":0,"win_streak_best":0,"avg_time_seconds":0,"fastest_win_seconds":null,"lifetime_score":0,'
+    rb'"best_single_score":0,"draw_one_wins":0,"draw_three_wins":0,"last_modified":"1970-01-01T00:00:00Z",'
+    rb'"__proto__":{"games_played":7}},"achievements":[],"progress":{"total_xp":0,"level":0,'
+    rb'"daily_challenge_last_completed":null,"daily_challenge_streak":0,"weekly_goal_progress":{},'
+    rb'"unlocked_card_backs":[0],"unlocked_backgrounds":[0],"last_modified":"1970-01-01T00:00:00Z"},'
+    rb'"last_modified":"1970-01-01T00:00:00Z","half":"\ud83c","long":123456789012345678901234567890,"small":1e-400,'
+    rb'"deep":' + 60 * b"[" + 60 * b"]" + b"}"
+)
+
 
 class Steps:
     """Steps that concern no device."""
@@ -22,6 +34,15 @@ class Steps:
     async def kill_database(self) -> None:
         """Kill PostgreSQL, which starts again."""
         await self._world.stage.kill_database()
+
+    async def backup(self) -> None:
+        """Make a backup of the database."""
+        await self._world.stage.backup()
+
+    async def restore(self) -> None:
+        """Restore the backup."""
+        self._world.restored = True
+        await self._world.stage.restore()
 
     async def ready(self) -> None:
         """Wait until the service has come back."""
@@ -89,7 +110,12 @@ class Orders:
 
     async def forget(self) -> None:
         """Restore a backup of the database from before the account began."""
+        self._world.restored = True
         await self._world.stage.forget((await self._world.call(self._device, "GET", "/api/me"))["id"])
+
+    async def odd_push(self) -> None:
+        """Push other progress as another program would, with JSON that few programs write."""
+        await self._world.call(self._device, "POST", "/api/sync/push", ODD)
 
     async def join(self, account: str = "ann") -> None:
         """Let a player take over the guest's games."""
@@ -167,11 +193,9 @@ class Orders:
 
     async def totals(self) -> None:
         """Check that the device shows all games of the account, unsent ones too."""
-        assert self._device.account is not None
-        wrong = differences(self._world.truths[self._device.account].totals(), await self._device.do("totals"))
+        wrong = differences(self._world.truth_of(self._device).totals(), await self._device.do("totals"))
         if wrong:
             raise Unmet(f"{self._device.name} shows: {', '.join(wrong)}")
 
     def _last_game(self) -> dict[str, Any]:
-        assert self._device.account is not None
-        return self._world.truths[self._device.account].games[-1]
+        return self._world.truth_of(self._device).games[-1]

@@ -82,12 +82,12 @@ def stored_replays(export: dict[str, Any]) -> Counter[str]:
     return Counter(replay["body"].get("game_id", "without game_id") for replay in export["replays"])
 
 
-def differences(expected: dict[str, int], found: dict[str, int], *, crashed: bool = False) -> list[str]:
-    """Return in words how the numbers differ; after a crash of the database counters may be lower."""
+def differences(expected: dict[str, int], found: dict[str, int]) -> list[str]:
+    """Return in words how the numbers differ."""
 
     def equal(name: str) -> bool:
         if name == "fastest_win_seconds" and expected[name] == NEVER:
             return found[name] is None or found[name] >= NEVER - 10_000  # as a double
-        return found[name] == expected[name] or (crashed and name in COUNTED and found[name] < expected[name])
+        return found[name] == expected[name]
 
     return [f"{name} is {found[name]} instead of {expected[name]}" for name in expected if not equal(name)]

@@ -37,7 +37,6 @@ class Result:
     lost: int = 0
     doubled: int = 0
     logins_lost: int = 0
-    uncounted: int = 0  # after a crash of the database
     left_out: str | None = None
     seconds: float = 0.0
 
@@ -63,12 +62,7 @@ class World:
         self._drivers = drivers
         self._place = place
         self._number = secrets.randbits(40)
-        self._crashes = stage.crashes
-
-    @property
-    def crashed(self) -> bool:
-        """Whether the database has been killed during the scenario."""
-        return self.stage.crashes > self._crashes
+        self.restored = False  # from a backup, so uploaded replays may be missing
 
     def devices_of(self, account: str) -> list[Device]:
         """Return the devices that are signed in to an account."""
@@ -95,8 +89,16 @@ class World:
     def sign_in(self, device: Device, account: str) -> None:
         """Note that a device is signed in to an account."""
         self.begun[account] += 1
-        self.truths.setdefault(account, Truth())
+        early = self.truths.pop(self._key(device), Truth()) if device.account is None else Truth()
+        self.truths.setdefault(account, Truth()).games += early.games
         device.account = account
+
+    def _key(self, device: Device) -> str:
+        return device.account or f"{device.name}, before a session"
+
+    def truth_of(self, device: Device) -> Truth:
+        """Return the games of a device's account; without a session, those for the next one."""
+        return self.truths.setdefault(self._key(device), Truth())
 
     def take_over(self, device: Device, account: str) -> None:
         """Note that a device's games and logins as a guest belong to an account now."""
@@ -105,16 +107,16 @@ class World:
         self.begun[account] += self.begun.pop(device.account)
         device.account = account
 
-    async def call(self, device: Device, method: str, path: str) -> Any:
+    async def call(self, device: Device, method: str, path: str, body: bytes | None = None) -> Any:
         """Send a request with a device's access token, as another program would; return the answer."""
         url = f"http://127.0.0.1:{self.stage.port}{path}"
-        request = urllib.request.Request(url, headers={"Authorization": device.proxy.authorization}, method=method)
+        headers = {"Authorization": device.proxy.authorization, "Content-Type": "application/json"}
+        request = urllib.request.Request(url, body, headers, method=method)
         return await asyncio.to_thread(_read, request)
 
     async def finish(self, device: Device, game: dict[str, Any]) -> None:
         """Let a device finish a game, once more if it was killed."""
-        assert device.account is not None
-        self.truths[device.account].games.append(game)
+        self.truth_of(device).games.append(game)
         await until_done(device, "finish", ("killed",), game=game)
 
     async def settle(self) -> None:
@@ -151,7 +153,8 @@ def _read(request: urllib.request.Request) -> Any:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
-        raise Broken(f"{request.method} {request.selector} failed with status {error.code}") from None
+        text = error.read().decode(errors="replace")
+        raise Broken(f"{request.method} {request.selector} failed with status {error.code}: {text}") from None
 
 
 async def until_done(device: Device, command: str, codes: tuple[str, ...], **fields: Any) -> None:

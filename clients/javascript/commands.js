@@ -41,7 +41,7 @@ export function commands(newStore, can = []) {
         if (next) next(data);
         else heard.push(data);
       });
-      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", "keys", "early", ...can] };
+      return { signed_in: (await solis.player()) !== null, can: ["verdict", "event", "keys", ...can] };
     },
     clock: ({ seconds }) => void (ahead = seconds),
     register: ({ username, password }) => solis.register(username, password),
