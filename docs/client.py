@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from datetime import datetime
 from pathlib import Path
 
 SERVICE = "http://127.0.0.1:8080"
@@ -33,7 +34,7 @@ def send(method, path, body=None, token=None):
         raise Refused(error.code, fields.get("Error-Code", "network"), int(fields.get("Retry-After", 60))) from None
 
 
-kept = {"session": None, "retry_key": None, "base": None, "games": [], "sent": None, "wins": []}
+kept = {"session": None, "retry_key": None, "progress": None, "games": {}}
 
 
 def save():
@@ -65,53 +66,30 @@ def as_player(method, path, body=None):
 
 
 def finish(game, replay=None):
-    kept["games"].append(game)
-    if game["won"]:
-        kept["wins"].append({"id": game["id"], "body": json.dumps(replay | {"game_id": game["id"]})})
+    entry = {"game": game, "sent": False, "replay": replay and replay | {"game_id": game["game_id"]}}
+    kept["games"].setdefault(game["game_id"], entry)
     save()
 
 
-def add(payload, game):
-    stats = dict(payload["stats"])
-    stats["games_played"] += 1
-    if game["won"]:
-        total = stats["avg_time_seconds"] * stats["games_won"] + game["seconds"]
-        stats["games_won"] += 1
-        stats["win_streak_current"] += 1
-        stats["win_streak_best"] = max(stats["win_streak_best"], stats["win_streak_current"])
-        stats["avg_time_seconds"] = total // stats["games_won"]
-        stats["fastest_win_seconds"] = min(stats["fastest_win_seconds"], game["seconds"])
-        stats["lifetime_score"] += game["score"]
-        stats["best_single_score"] = max(stats["best_single_score"], game["score"])
-        stats["draw_three_wins" if game["draw_three"] else "draw_one_wins"] += 1
-    else:
-        stats["win_streak_current"] = 0
-    stats["games_lost"] = stats["games_played"] - stats["games_won"]
-    return payload | {"stats": stats}
-
-
 def count():
-    if kept["sent"] is None:
-        kept["base"] = as_player("GET", "/api/sync/pull")["merged"]
-    while kept["sent"] or kept["games"]:
-        if kept["sent"] is None:
-            payload = kept["base"]
-            for game in kept["games"]:
-                payload = add(payload, game)
-            kept["sent"] = {"body": json.dumps(payload), "games": len(kept["games"])}
-            save()
-        kept["base"] = as_player("POST", "/api/sync/push", kept["sent"]["body"])["merged"]
-        del kept["games"][: kept["sent"]["games"]]
-        kept["sent"] = None
+    unsent = [entry for entry in kept["games"].values() if not entry["sent"]]
+    for first in range(0, len(unsent), 100):
+        entries = unsent[first : first + 100]
+        answer = as_player("POST", "/api/games", json.dumps({"games": [entry["game"] for entry in entries]}))
+        for entry, result in zip(entries, answer["games"], strict=True):
+            entry["sent"] = True
+            entry["error"] = result["error"]
+        kept["progress"] = answer["merged"]
         save()
 
 
 def upload():
-    for win in [*kept["wins"]]:
-        replay = as_player("POST", "/api/replays", win["body"])["id"]
-        kept["wins"].remove(win)
-        save()
-        print("uploaded", replay, verdict(replay))
+    for entry in kept["games"].values():
+        if entry["replay"]:
+            replay = as_player("POST", "/api/replays", json.dumps(entry["replay"]))["id"]
+            entry["replay"] = None
+            save()
+            print("uploaded", replay, verdict(replay))
 
 
 def verdict(replay):
@@ -120,15 +98,21 @@ def verdict(replay):
     return status
 
 
+def result(won, score, seconds):
+    ended = datetime.now().astimezone().isoformat()
+    game = {"game_id": str(uuid.uuid4()), "won": won, "score": score, "seconds": seconds, "ended_at": ended}
+    return game | {"mode": "Classic", "draw_mode": "DrawOne", "undone": False}
+
+
 def main(replay):
+    won = result(True, replay["final_score"], replay["time_seconds"])
+    finish(won | {"seed": str(replay["seed"])}, replay)
+    finish(result(False, 0, 60))
     sign_up(f"ann_{secrets.token_hex(4)}", "correct horse")
-    game = {"won": True, "score": replay["final_score"], "seconds": replay["time_seconds"], "draw_three": False}
-    finish(game | {"id": str(uuid.uuid4())}, replay)
-    finish({"id": str(uuid.uuid4()), "won": False})
     refresh()
     count()
     upload()
-    print("won", kept["base"]["stats"]["games_won"], "of", kept["base"]["stats"]["games_played"])
+    print("won", kept["progress"]["stats"]["games_won"], "of", kept["progress"]["stats"]["games_played"])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ MODULE_LINES = 400
 TOP_MODULES = 10
 
 # Entry points: they alone see the environment and the global reactor, the latter through process.entry_point.
-ENTRY_POINTS = {"client.driver", "commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
+ENTRY_POINTS = {"commands.main", "commands.reset_password", "commands.running", "tap", "worker"}
 REACTOR = "process.entry_point"
 
 # The modules that may import a library, which all others use through them.

@@ -15,7 +15,6 @@ from twisted.web.http_headers import Headers
 
 import solisync.client
 from solisync.client import Client, bodies, transport
-from solisync.client.device import Device
 from solisync.client.transport import RETRY_MOST, _retry_after
 from solisync.rules.accounts import TokenPair
 from tests.harness.concurrency import until
@@ -170,17 +169,15 @@ async def test_stream_without_heartbeats_ends(sender, reactor, monkeypatch):
     await until(reactor, lambda: not sender.open)
 
 
-async def test_stalled_body_fails_the_request_and_releases_the_device(sender, reactor, monkeypatch, tmp_path):
-    """The service sends the head and half of the body. The device can try again."""
+async def test_stalled_body_fails_the_request(sender, reactor, monkeypatch):
+    """The service sends the head and half of the body. The client can try again."""
     monkeypatch.setattr(transport, "REQUEST_SECONDS", 0.05)
     sender.answer = b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"merged":'
-    device = Device(sender.url, tmp_path)
-    device.tokens = TOKENS
+    client = signed_in(sender.url)
     for _ in range(2):
         with pytest.raises(ResponseFailed):
-            await device.sync()
+            await client.pull()
     await until(reactor, lambda: not sender.open)
-    device.close()
 
 
 async def test_slow_reader_gets_every_event(sender, reactor):

@@ -1,6 +1,7 @@
 """The code of docs/clients.md and docs/client.py, run as it is printed there."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,13 +10,12 @@ import pytest
 
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import serving
-from tests.harness.http_requests import new_address
 from tests.harness.processes import clean_environment
 
 PAGE = (ROOT / "docs" / "clients.md").read_text("utf-8")
-PACKAGE, HOUR, DEVICE, RUST = (
+PACKAGE, HOUR, RUST = (
     re.search(rf"^## {heading}\n(.*?)^## ", PAGE, re.S | re.M)[1]
-    for heading in ("The npm package", "Build a client in an hour", "On the device", "Rust")
+    for heading in ("The npm package", "Build a client in an hour", "Rust")
 )
 LIVE = (ROOT / "docs" / "live.md").read_text("utf-8")
 WON = ROOT / "docs" / "replays" / "won_draw_one.json"
@@ -86,18 +86,6 @@ def test_program_with_the_npm_package_plays(url, tmp_path):
     for won in (1, 2):
         printed = output(program, ["node", "--input-type=module", "--eval", program], tmp_path)
         assert printed == ["verdict verified", f"won {won}"]
-
-
-async def test_example_of_a_device_plays(server, tmp_path, monkeypatch, capsys):
-    """The device counts a game, and another one after a restart."""
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(code(DEVICE, "python"), names)
-    device, address = names["Device"], new_address()
-    names["Device"] = lambda *given: device(*given, headers={"X-Forwarded-For": address})
-    for _ in range(2):
-        await names["play"](server.url, json.loads(WON.read_text("utf-8")))
-    assert re.findall(r"^won (\d)$", capsys.readouterr().out, re.M) == ["1", "2"]
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,17 @@ import pytest
 from tests.harness.constants import PATIENCE, ROOT
 
 DRIVERS = {
-    "python": [sys.executable, "-m", "solisync.client.driver"],
+    "python": [sys.executable, "-m", "clients.conformance.reference"],
     "node": ["node", "clients/javascript/driver.js"],
     "chromium": [sys.executable, "-m", "clients.conformance.chromium"],
 }
-LEAVE_OUT = {"python": {"share a store", "keys"}, "node": set(), "chromium": {"share a store"}}  # what clients can't do
+LEAVE_OUT = {
+    "python": {"share a store", "keys", "verdict", "event"},
+    "node": set(),
+    "chromium": {"share a store"},
+}  # what clients can't do
 MADE_UP = int(os.environ.get("SCENARIOS") or 50)  # scenarios by chance
 LIMIT_SECONDS = 5 * PATIENCE + 10 * MADE_UP
-
-pytestmark = pytest.mark.long
 
 
 def conform(options, program):
@@ -28,6 +30,13 @@ def conform(options, program):
     return done.returncode == 0, done.stdout.splitlines()
 
 
+def test_client_of_the_suite_passes_the_short_form():
+    passed, lines = conform(["--short"], DRIVERS["python"])
+    assert passed, "\n".join(lines)
+    assert re.match(r"1\d scenarios: 1\d ok", lines[-1]), lines
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", DRIVERS)
 def test_client_passes_all_scenarios(name, figure):
     """Clients leave out the scenarios that need what they can't do, and no others."""
@@ -39,6 +48,7 @@ def test_client_passes_all_scenarios(name, figure):
     figure(f"{name}: {lines[-1]}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DRIVERS)
 def test_client_passes_scenarios_by_chance(name, figure):
     """`make test-clients SCENARIOS=1000` runs more of them."""
@@ -47,26 +57,39 @@ def test_client_passes_scenarios_by_chance(name, figure):
     figure(f"{name}: {lines[-1]}")
 
 
-FORGETFUL = """
-import solisync.client.device as device
-import solisync.client.driver as driver
+WRONG = """
+from clients.conformance import reference
 
-push = device.Device._push
+class Wrong(reference.Device):
+    def {method}
 
-async def forgetful(self, journal):
-    try:
-        return await push(self, journal)
-    except Exception:
-        journal.sent = None
-        raise
-
-device.Device._push = forgetful
-driver.main()
+reference.Device = Wrong
+reference.main()
+"""
+DOUBLING = """_ask(self, method, path, body=None):
+        for game in (body or {}).get("games", []):
+            game["game_id"] = str(reference.uuid4())
+        return super()._ask(method, path, body)
+"""
+LOSING = """_take(self, answer, sent):
+        super()._take(answer, [*self._mine["games"]])
 """
 
 
+def wrong(method):
+    """The words that run a driver whose client has another method."""
+    return [sys.executable, "-c", WRONG.replace("{method}", method)]
+
+
 def test_suite_finds_a_client_that_counts_twice():
-    """A client that forgets what it has sent adds its games again to an answer that includes them."""
-    passed, lines = conform(["--only", "the answer of a push is lost"], [sys.executable, "-c", FORGETFUL])
+    """A client that sends a game under another id each time counts it again after a lost answer."""
+    passed, lines = conform(["--only", "the answer about games is lost, and"], wrong(DOUBLING))
     assert not passed
     assert re.search(r" [1-9]\d* doubled", lines[-1]), lines
+
+
+def test_suite_finds_a_client_that_loses_games():
+    """A client that takes each answer for one about all its games loses those that end during the request."""
+    passed, lines = conform(["--only", "games are finished while others are on their way"], wrong(LOSING))
+    assert not passed
+    assert "games_played is 1 instead of 4" in lines[0], lines
