@@ -1,7 +1,5 @@
 """The code of docs/clients.md and docs/client.py, run as it is printed there."""
 
-import json
-import os
 import re
 import subprocess
 import sys
