@@ -112,7 +112,7 @@ class _Smoke:
             won=True,
             score=1,
             seconds=60,
-            ended_at=datetime.now(UTC).isoformat(),
+            ended_at=datetime.now(UTC),
             undone=True,
         )
         for name_of_step in ("count a game", "count a game again"):

@@ -21,8 +21,8 @@ from .challenge import daily_challenge
 from .json_body import read_json
 from .merge import level, week_of
 from .replays import DifficultyMode
-from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid, is_id
-from .surrogates import without_lone_surrogates
+from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid, is_id, may_lack_colon
+from .surrogates import has_surrogates, without_lone_surrogates
 from .sync import HISTORY_DAYS, Document, Payload
 
 GAMES_MAX = 100  # of a request
@@ -62,10 +62,9 @@ class SentGame(Struct, frozen=True, kw_only=True):
     score: _I32
     seconds: _I32
     ended_at: Annotated[
-        SpelledTime,
+        Time,
         Meta(
             description="with the player's offset, whose date decides the week",
-            extra_json_schema={"format": "date-time"},
             examples=["2026-11-20T18:03:00+01:00"],
         ),
     ]
@@ -158,7 +157,8 @@ class CountedGame(Struct, frozen=True):
 def read_games(body: bytes) -> ReceivedGames:
     """Decode a request, except for its games; raises BadRequest."""
     # Half of a surrogate pair, for which msgspec would refuse the whole body, is at most an error of its game.
-    sent = read_json(without_lone_surrogates(body, instead=rb"\ufffd"), _Undecoded).games
+    whole = without_lone_surrogates(body, instead=rb"\ufffd") if has_surrogates(body) else body
+    sent = read_json(whole, _Undecoded).games
     if len(sent) > GAMES_MAX:
         raise BadRequest("batch_too_large", f"request may contain at most {GAMES_MAX} games")
     if not sent:
@@ -177,13 +177,16 @@ def read_game(raw: Raw) -> ReceivedGame | GameResult:
         game_id = canonical_uuid(game.game_id)
         if game_id is None:
             return GameResult(None, False, "bad_field")
-        ended_at: datetime = msgspec.convert(game.ended_at, Time)
-        ended_at.astimezone(UTC)  # raises OverflowError outside of the years 1 to 9999
+        if may_lack_colon(text):
+            _decode_spelling(text)
+        game.ended_at.astimezone(UTC)  # raises OverflowError outside of the years 1 to 9999
     except (msgspec.DecodeError, OverflowError):
         return GameResult(_readable_id(text), False, "bad_field")
     mode = game.mode if isinstance(game.mode, str) else "Difficulty"
     seed = read_seed(game.seed)
-    return ReceivedGame(game_id, mode, game.draw_mode, game.won, game.score, game.seconds, ended_at, game.undone, seed)
+    return ReceivedGame(
+        game_id, mode, game.draw_mode, game.won, game.score, game.seconds, game.ended_at, game.undone, seed
+    )
 
 
 def _readable_id(text: bytes) -> str | None:
@@ -193,11 +196,16 @@ def _readable_id(text: bytes) -> str | None:
         return None
 
 
+class _Spelling(Struct, frozen=True):
+    ended_at: SpelledTime
+
+
 class _WithId(Struct, frozen=True):
     game_id: str
 
 
 _decode = msgspec.json.Decoder(SentGame).decode
+_decode_spelling = msgspec.json.Decoder(_Spelling).decode
 _decode_id = msgspec.json.Decoder(_WithId).decode
 
 

@@ -24,6 +24,7 @@ Time = Annotated[datetime, Meta(tz=True)]
 Id = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 
 SpelledTime = Annotated[str, Meta(pattern=r"(?:[Zz]|[+-]\d\d:\d\d)$")]  # msgspec accepts offsets without a colon
+_NO_COLON = re.compile(rb':[0-9]{2}(?:\.[0-9]+)?[+-][0-9]{4}"')
 NO_OFFSET = "a time must end in Z or an offset like +01:00"
 
 _HYPHENATED = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
@@ -114,6 +115,14 @@ def moment(text: str) -> datetime | None:
     except (msgspec.ValidationError, OverflowError):
         return None
     return found if 1970 <= found.year < 9999 else None
+
+
+def may_lack_colon(json: bytes) -> bool:
+    """Return whether a time in the JSON may have an offset without a colon.
+
+    Fast path: only JSON that may be wrong is decoded with SpelledTime, see docs/performance.md.
+    """
+    return b"\\" in json or _NO_COLON.search(json) is not None
 
 
 def canonical_uuid(text: str) -> str | None:

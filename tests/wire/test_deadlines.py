@@ -97,7 +97,7 @@ def test_longest_idle_connection_gives_way_to_a_new_one():
 
 
 def test_slow_reader_is_idle_once_its_reply_is_taken():
-    """Until then, it doesn't make room to a new connection."""
+    """Until then, it doesn't make room for a new connection."""
     bench = Bench(most_connections=1)
     channel, transport = bench.connect()
     transport.full = True

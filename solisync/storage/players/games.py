@@ -92,9 +92,9 @@ ADD = Statement(
     """
     WITH added AS (
         INSERT INTO games (user_id, game_id, ended_at, mode, draw_mode, won, score, seconds, xp)
-        SELECT $1::uuid, each.* FROM json_to_recordset($2::text::json) AS each (
-            id uuid, at timestamptz, mode text, draw_mode text, won boolean, score int, seconds int, xp int
-        )
+        SELECT $1::uuid, (game->>0)::uuid, (game->>6)::timestamptz, game->>1, game->>2, (game->>3)::boolean,
+            (game->>4)::int, (game->>5)::int, (game->>7)::int
+        FROM json_array_elements($2::text::json) AS game
         RETURNING true
     )
     INSERT INTO game_memory AS memory (user_id, games) SELECT $1::uuid, count(*) FROM added
@@ -134,11 +134,7 @@ async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share
 
 def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:
     """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
-    rows = [
-        {"id": game.game_id, "at": game.ended_at, "mode": game.mode, "draw_mode": game.draw_mode, "won": game.won}
-        | {"score": game.score, "seconds": game.seconds, "xp": xp}
-        for game, xp in shares
-    ]
+    rows = [(*game[:7], xp) for game, xp in shares]  # up to the end of the game
     add = (ADD, user_id, _encode(rows).decode())
     return (add,) if len(rows) <= spare else (add, (FORGET, user_id, len(rows) - spare))
 
