@@ -60,7 +60,7 @@ setup(
     zip_safe=False,
     cmdclass={"build_py": BuildWithCopies},
     install_requires=[
-        "twisted[tls]>=26.10,<27",
+        "twisted[tls]>=26.4",
         "klein>=24.8",
         "txpostgres>=1.7",
         "psycopg2-binary>=2.9.10",

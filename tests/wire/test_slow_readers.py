@@ -9,6 +9,7 @@ from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
 
 from solisync.web.wire import deadlines
 from solisync.web.wire.sending import PIECE_BYTES
+from tests.harness.certificates import Issued
 from tests.wire.bench import Bench, Pages
 from tests.wire.sockets import Wire, parse, turn
 
@@ -165,11 +166,12 @@ async def test_slow_socket_gets_everything(reactor, connect):
     await port.stopListening()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised within Twisted as it makes the certificate
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised within Twisted as it reads the certificate
 async def test_tls_answers_arrive_whole(reactor):
     """TLS can't be half-closed; refusals and large answers arrive all the same."""
     bench = Bench()
-    certificate = ssl.KeyPair.generate(size=2048).selfSignedCert(1, CN="a")
+    issued = Issued("a", is_authority=False)
+    certificate = ssl.PrivateCertificate.loadPEM(issued.key_pem + issued.pem)
     port = reactor.listenSSL(0, bench.site, certificate.options(), interface="127.0.0.1")
     for data, expected in [
         (b"GET /big HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n", [(200, len(Pages.big)), (400, 23)]),

@@ -72,8 +72,7 @@ class HttpConnection(Protocol):
     def connectionMade(self) -> None:
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(True)
-        # Fast path: asks the kernel once, not in each request, 12,000 instructions, see docs/performance.md
-        self.peer = self.transport.getPeer()
+        self.peer = self.transport.getPeer()  # asks the kernel, so once and not for each request
         reactor, connections = self.site.reactor, self._connections
         self.sender = Sender(self.transport, reactor=reactor, unread=connections.unread, on_sent=self._on_sent)
         self.deadline = Deadline(self._on_deadline, reactor=reactor)

@@ -320,7 +320,7 @@ class Request:
         if reply.endless and self.version == b"HTTP/1.1":
             more.append(("Transfer-Encoding", "chunked"))
         head = encode_head(reply, self.request_id, more)
-        # Fast path: saves a second write, 7,000 instructions, see docs/performance.md
+        # one write, because a second one takes 7,000 instructions
         self.connection.sender.write(head if self.method == b"HEAD" else head + reply.body)
         if not reply.endless or self.method == b"HEAD":
             self._log_answer()  # other replies are logged at the end of the body
