@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any
 
 from klein import Klein
-from klein.resource import KleinResource
 from twisted.internet.base import ReactorBase
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.server import NOT_DONE_YET
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.exceptions import NotFound as NoSuchPath
 from werkzeug.routing import BaseConverter, Map
@@ -47,10 +45,10 @@ def check_same_origin(request: Request) -> None:
         raise Forbidden
 
 
-class App(KleinResource):
+class App:
     """Serves a table of routes: identifies the client of each request, applies the rate limit, and runs the handler.
 
-    Each route is an endpoint of klein. Its route is found when the head of a request has arrived, because limits and
+    Each route is an endpoint of `klein`. The route of a request is found when its head has arrived, because limits and
     bodies depend on it. So `render` replaces that of klein, which would find it later, and whose adapters take 240,000
     instructions. Subclasses identify the client. `observer`, if given, is called with each account event.
     """
@@ -76,7 +74,8 @@ class App(KleinResource):
         self._large_bodies = large_bodies
         self._writes = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, OneAtATime.name))
         self._time_limit = TimeLimit(reactor=reactor)
-        klein = Klein()
+        self.klein = klein = Klein()
+        self._execute: Callable[..., Any] = klein.execute_endpoint  # declared for Twisted's requests
         klein.url_map.merge_slashes = False  # otherwise klein redirects "//api/me"
         klein.url_map.converters["other"] = _Other
         for route in routes:
@@ -84,7 +83,6 @@ class App(KleinResource):
             klein.route(path, methods=[route.method], endpoint=route.endpoint)(self._endpoint(route))
         self._urls = UrlMap(klein, {route.endpoint: route for route in routes})
         klein.handle_errors(Exception)(self._send_error)
-        super().__init__(klein)
 
     def admit(self, request: Request, size: int | None) -> None:
         """Find the route of a request whose head has arrived, and decide on its body; see Resource."""
@@ -106,7 +104,7 @@ class App(KleinResource):
             raise BODY_COMPRESSED()
         if route is None or route.body is None:
             raise NotFound()
-        client = self._recognize(request, route)
+        client = request.client_key = self._recognize(request, route)
         if size is not None and size > LARGE_BYTES:
             if route.protected:
                 self._keep_out(request)
@@ -128,11 +126,12 @@ class App(KleinResource):
     def _keep_out(self, request: Request) -> None:
         """Raise Refused for a large body of a client without access, or drop the body as soon as that is known."""
 
-    def render(self, request: Any) -> Any:
+    def render(self, request: Request) -> None:
+        """Answer a request that has arrived completely."""
         if request.route is None:
             request.answer(self._error(request, Failure(request.unrouted)))
-            return NOT_DONE_YET
-        work: Any = self._app.execute_endpoint(request.route.endpoint, request, **request.variables)
+            return
+        work = self._execute(request.route.endpoint, request, **request.variables)
         # Fast path: skips the timer if the reply is ready, 60,000 instructions, see docs/performance.md
         if not work.called:
             # a failure after the outcome is only logged: the client has gone, or has its reply
@@ -140,7 +139,6 @@ class App(KleinResource):
             work = self._time_limit.bound(work, self._handler_seconds, on_late_failure=log)
             request.on_gone = work.cancel
         work.addBoth(self._answer, request)
-        return NOT_DONE_YET
 
     def _endpoint(self, route: Route) -> Callable[..., Any]:
         def endpoint(request: Request, **variables: str) -> Awaitable[Reply]:
@@ -165,7 +163,7 @@ class App(KleinResource):
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
         observed.set(None if self._observer is None else Observed(caller.bucket, self._observer))
-        client = self._recognize(request, route)
+        client = request.client_key or self._recognize(request, route)
         if route.protected:
             client = await self._authenticate(request)
         limit = route.limit

@@ -22,7 +22,7 @@ OWN = {"connection", "content-length", "content-type", "date", "keep-alive", "se
 class StockRequest(Request):
     """Twisted's request, with what the app reads from its own."""
 
-    route = claims = admin = allowed_origin = None
+    route = claims = admin = allowed_origin = client_key = None
     shared, token_read, request_id = True, False, "stock"
     caller = SimpleNamespace(name="127.0.0.1", bucket="127.0.0.1")
     bearer, field, fields, values = OwnRequest.bearer, OwnRequest.field, OwnRequest.fields, OwnRequest.values
@@ -72,7 +72,7 @@ def mounted(server, reactor, monkeypatch):
         return None
 
     monkeypatch.setattr(app, "_reply", reply)
-    port = reactor.listenTCP(0, Site(app._app.resource(), requestFactory=StockRequest), interface="127.0.0.1")
+    port = reactor.listenTCP(0, Site(app.klein.resource(), requestFactory=StockRequest), interface="127.0.0.1")
     yield port.getHost().port
     pytest_twisted.blockon(maybeDeferred(port.stopListening))
 

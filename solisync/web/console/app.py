@@ -8,12 +8,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from twisted.python.failure import Failure
-from twisted.web.server import NOT_DONE_YET
-
 from ...access.large_bodies import LargeBodies
 from ...access.rate_limit import WRONG_CODES, LocalRateLimit
-from ...errors import Forbidden, Refused, Unauthorized
+from ...errors import Forbidden, Unauthorized
 from ...postgres.database import Database
 from ...rules.administration import COOKIE, SESSION_LIFETIME
 from ...rules.browser_sessions import SessionCookie, host_of, is_loopback, is_secure
@@ -21,7 +18,6 @@ from ...rules.recovery import digest
 from ...settings.settings import ServingSettings
 from ...storage.operators import admins
 from ..app import App, check_same_origin
-from ..error_replies import error_reply
 from ..parts import Parts
 from ..resources.openapi import Interface, OpenApi
 from ..route import Route, routes_of
@@ -64,30 +60,17 @@ class AdminsApp(App):
         self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=common["reactor"])
 
     def admit(self, request: Request, size: int | None) -> None:
-        """Admit a request as for players; raises Forbidden if the host isn't the console's, before any body is read."""
-        self._check_host(request)
+        """Admit a request as for players; raises Forbidden if the host isn't the console's."""
+        if not self._is_for_console(request):
+            request.unrouted = Forbidden()
+            raise request.unrouted
         super().admit(request, size)
 
-    def render(self, request: Any) -> Any:
-        try:
-            self._check_host(request)
-            if not request.uri.startswith(
-                b"/"
-            ):  # the host in an absolute URI would override the checked one (RFC 9112 §3.2.2)
-                raise Forbidden
-        except Refused:
-            return self._refuse(request)
-        return super().render(request)
-
-    def _refuse(self, request: Request) -> Any:
-        request.answer(error_reply(request, Failure()))
-        return NOT_DONE_YET
-
-    def _check_host(self, request: Request) -> None:
-        """Raise Forbidden for a foreign host name, whose pages could otherwise read the replies (DNS rebinding)."""
+    def _is_for_console(self, request: Request) -> bool:
+        """Whether the host is the console's; pages of another could otherwise read the replies (DNS rebinding)."""
         host = host_of(request.fields(b"host"))
-        if host is None or not (host in self._hosts or is_loopback(host)):
-            raise Forbidden
+        # a host in an absolute URI would override that one (RFC 9112 §3.2.2)
+        return request.uri.startswith(b"/") and host is not None and (host in self._hosts or is_loopback(host))
 
     def _recognize(self, request: Request, route: Route) -> str:
         request.admin_cookie = SessionCookie.read(

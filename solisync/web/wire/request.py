@@ -83,6 +83,7 @@ class Request:
     variables: dict[str, str]  # in the path of its route, set by `admit`
     unrouted: Exception | None = None  # why there is no route, set by `admit`
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
+    client_key: str | None = None  # how limits know its client, set by the app once it is recognized
     claims: SessionRef | None = None  # of its access token, set by the app
     admin: AdminSession | None = None  # the admin's session, set by the console's app
     admin_cookie: SessionCookie  # set by the console's app
