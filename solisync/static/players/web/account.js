@@ -25,7 +25,9 @@ function enters(form, register) {
     if (back()) location.assign(back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
-    tell(`Signed in as ${username.trim()}.`);
+    tell(
+      `Signed in as ${username.trim()}.${register ? " Make recovery codes below, in case you forget the password." : ""}`,
+    );
   });
 }
 

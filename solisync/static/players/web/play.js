@@ -292,9 +292,8 @@ async function open(query = new URLSearchParams(location.search)) {
     kept ??= keptGame(false);
   }
   if (wanted) kept = keptGame(wanted.day !== null);
-  const other = wanted?.day && keptGame(false);
+  const other = wanted?.day && keptGame(false); // the day's deal may have begun as another one
   if (other && other.seed === wanted?.seed && !other.won) {
-    // a day's deal that began as another one
     other.day = wanted.day;
     if (!query.has("draw") && !query.has("draw3")) wanted.draw = other.draw;
     kept ??= other;

@@ -17,6 +17,7 @@ let verdict = null;
 /** @type {string | null} null for a player who isn't on the leaderboard */
 let rank = "";
 let shownReplay = "";
+let isBest = false;
 /** Ask for the verdict now. */
 export let ask = () => {};
 /** End the fall of the cards. */
@@ -28,6 +29,7 @@ export function begin(begun) {
   game = begun;
   verdict = null;
   rank = "";
+  isBest = false;
 }
 
 /** Show the panel. @param {Game} won */
@@ -170,6 +172,7 @@ async function factsOf(all) {
       games_won: won,
       games_played: played,
     } = statsOf(base, games);
+    isBest = won > 1 && game.score > 0 && game.score >= best;
     if (won)
       facts.push(["Best", score(best)], ["Win streak", score(row)], ["Won", `${score(won)} of ${score(played)}`]);
   }
@@ -187,7 +190,11 @@ const streakOf = async (all) => (await import("./own_days.js")).daysIn(journalOf
 async function streakAndNext(all) {
   const streak = await streakOf(all).catch(() => 0); // offline
   const today = new Date().toISOString().slice(0, 10);
-  return [streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
+  const { meets } = await import("./goal.js").catch(() => ({ meets: () => false })); // offline
+  const { day, score, seconds } = game;
+  const hasGoal = day && (day.target_score !== null || day.max_time_secs !== null);
+  const met = hasGoal && meets(day, score, seconds) && "✓ Goal met";
+  return [met, streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
 }
 
 /** @param {string | undefined} replay */
@@ -200,8 +207,10 @@ async function share(replay) {
 /** Fill in the panel. @param {any} all @param {Trouble | null} trouble @param {Record<string, () => void>} next */
 export async function fill(all, trouble, next) {
   const replay = all.uploaded[game.id];
+  const facts = await factsOf(all);
   const streak = game.day && h("p", { class: "place" }, await streakAndNext(all));
-  put("result", game.id, [await factsOf(all), streak, ...uploadOf(all, trouble)]);
+  const best = isBest && h("p", { class: "best" }, "★ Your best score");
+  put("result", game.id, [facts, best, streak, ...uploadOf(all, trouble)]);
   put("won-next", game.id + replay, [
     h("button", { type: "button", class: "main", click: () => next.deal() }, "New game"),
     h("button", { type: "button", click: () => share(replay) }, "Share"),
