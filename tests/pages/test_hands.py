@@ -194,7 +194,7 @@ def test_win_with_a_redo_is_verified(visit, site):
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+y")
     Hand(page).drag(moves[-1])
-    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    until(page, "document.getElementById('result').textContent.includes('✓ Score verified')", PATIENCE)
     ann_api = Game(site, login=True)
     (mine,) = ann_api.call("GET", "/api/me/replays")["replays"]
     assert ann_api.call("GET", f"/api/replays/{mine['id']}/verdict")["undos"] == 1
@@ -270,3 +270,28 @@ def test_card_stays_under_the_pointer_while_the_page_scrolls(visit):
     page.mouse.move(*hand.centre("f0"))
     page.mouse.up()
     moves_made(page, 1)
+
+
+def test_taps_count_while_the_cards_are_dealt(visitor):
+    """The cards fly for half a second, but their buttons are at their places. The tap ends the flight."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.click("#again")
+    until(page, "document.getAnimations().length > 28")
+    Hand(page).select("t1")
+    assert moves_and_undos(page) == ("fa1", [])
+    until(page, "!document.getAnimations().some((each) => each.effect.getTiming().duration === 240)")
+
+
+def test_only_cards_that_turn_are_turned(visitor):
+    """Other face-up cards keep their ink still."""
+    page = opened(visitor, "/play?deal=42&draw=one")
+    page.evaluate("""() => {
+      window.turned = [];
+      addEventListener("animationstart", ({ target }) => window.turned.push(target.closest("li").className), true);
+    }""")
+    Hand(page).stock()
+    until(page, "window.turned.length")
+    Hand(page).select("t1")
+    until(page, "window.turned.length > 1")
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.turned.length") == 2

@@ -27,7 +27,7 @@ def check_upload(site, page, replay):
     """Check that the upload is verified without undos, is on the deal's board, and has the played moves."""
     ann = Game(site, login=True)
     replay_id = uploaded(page)
-    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    until(page, "document.getElementById('result').textContent.includes('✓ Score verified')", PATIENCE)
     verdict = ann.call("GET", f"/api/replays/{replay_id}/verdict")
     assert (verdict["status"], verdict["undos"], verdict["score"]) == ("verified", 0, replay["final_score"])
     assert ann.call("GET", f"/api/replays/{replay_id}")["moves"] == replay["moves"]
@@ -159,7 +159,7 @@ def test_undos_cost_points_and_are_uploaded(visit, site):
     replay_id = uploaded(page)
     body = ann_api.call("GET", f"/api/replays/{replay_id}")
     assert body["undo_places"] == places
-    until(page, "document.getElementById('result').textContent.includes('✓ Verified')", PATIENCE)
+    until(page, "document.getElementById('result').textContent.includes('✓ Score verified')", PATIENCE)
     verdict = ann_api.call("GET", f"/api/replays/{replay_id}/verdict")
     assert (verdict["undos"], verdict["score"]) == (5, body["final_score"])
     assert "5 undos" in page.text_content("#won-heading")

@@ -292,7 +292,7 @@ def test_refused_verdict_is_reported(visit, status):
     until(page, f"{RESULT}.includes('{words}')", PATIENCE)
     ann.context.unroute("**/verdict")
     if status == 503:
-        until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+        until(page, f"{RESULT}.includes('✓ Score verified')", PATIENCE)
     else:
         ann.settle()
         assert words in page.inner_text("#result")
@@ -308,7 +308,7 @@ def test_refused_boards_are_reported(visit, status):
     replay, moves = won_game(2)
     keep(ann.page, replay, moves, day=DAY)
     page = opened(ann)
-    until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+    until(page, f"{RESULT}.includes('✓ Score verified')", PATIENCE)
     until(page, f"{RESULT}.includes('Your place on the board couldn’t be loaded.')")
     until(page, "document.getElementById('day-board').textContent === 'The winners couldn’t be loaded.'")
 
@@ -329,7 +329,7 @@ def test_win_waits_until_its_player_signs_in_again(visit, site):
         ann.context.unroute(f"**/api/{call}")
     ann.sign_in()
     opened(ann)
-    until(page, f"{RESULT}.includes('✓ Verified')", PATIENCE)
+    until(page, f"{RESULT}.includes('✓ Score verified')", PATIENCE)
     assert len(Game(site, login=True).call("GET", "/api/me/replays")["replays"]) == 1
 
 

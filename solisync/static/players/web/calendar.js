@@ -72,11 +72,12 @@ export function showMonth(place, shown, today, { won, later }) {
     const table = h(
       "table",
       { class: "month", keydown: move },
-      h("caption", {}, back, h("span", { role: pressed && "status" }, name), forth),
+      h("caption", { class: "unseen" }, name),
       h("thead", {}, h("tr", {}, ...heads)),
       h("tbody", {}, ...weeksOf(month).map((week) => h("tr", {}, ...week.map(cell)))),
     );
-    place.replaceChildren(table, h("p", { class: "quiet" }, "● won on the day · ○ won later"));
+    const months = h("div", { class: "row months" }, back, h("b", { role: pressed && "status" }, name), forth);
+    place.replaceChildren(months, table, h("p", { class: "quiet" }, "● won on the day · ○ won later"));
     const focused = pressed && (pressed < 0 ? back : forth);
     if (focused) (focused.disabled ? (pressed < 0 ? forth : back) : focused).focus();
   }

@@ -13,9 +13,12 @@ export function deals({ lists }) {
     .flatMap((card, number) => {
       if (!card) return []; // the game has gone on
       const to = card.getBoundingClientRect();
-      const start = { translate: `${from.left - to.left}px ${from.top - to.top}px` };
-      const timing = { duration: EACH_MS, delay: APART_MS * number, easing: "ease-out" };
-      return [card.animate([start, { translate: "0px 0px" }], { ...timing, fill: /** @type {const} */ ("backwards") })];
+      const [x, y] = [from.left - to.left, from.top - to.top];
+      /** @type {KeyframeAnimationOptions} */
+      const timing = { duration: EACH_MS, delay: APART_MS * number, easing: "ease-out", fill: "backwards" };
+      const fly = (/** @type {Element} */ element, /** @type {number} */ sign) =>
+        element.animate([{ translate: `${sign * x}px ${sign * y}px` }, { translate: "0px 0px" }], timing);
+      return [fly(card, 1), ...[...card.querySelectorAll(".hit")].map((hit) => fly(hit, -1))]; // buttons are at their places
     });
   const stop = new AbortController();
   const end = () => {
