@@ -275,11 +275,20 @@ def test_card_stays_under_the_pointer_while_the_page_scrolls(visit):
 def test_taps_count_while_the_cards_are_dealt(visitor):
     """The cards fly for half a second, but their buttons are at their places. The tap ends the flight."""
     page = opened(visitor, "/play?deal=42&draw=one")
+    page.evaluate("""() => {
+      const { animate } = Element.prototype;
+      window.dealt = [];
+      Element.prototype.animate = function (frames, timing) {
+        const flight = animate.call(this, frames, timing);
+        if (timing.fill === "backwards") window.dealt.push(flight) && flight.pause();
+        return flight;
+      };
+    }""")
     page.click("#again")
-    until(page, "document.getAnimations().length > 28")
+    until(page, "window.dealt.length >= 56")  # 28 cards with their buttons
     Hand(page).select("t1")
     assert moves_and_undos(page) == ("fa1", [])
-    until(page, "!document.getAnimations().some((each) => each.effect.getTiming().duration === 240)")
+    assert page.evaluate("window.dealt.every((flight) => flight.playState === 'idle')")
 
 
 def test_only_cards_that_turn_are_turned(visitor):
