@@ -11,7 +11,15 @@ from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"
 SCRIPTS = (PACKAGE / "static" / "players" / "web", ROOT / "clients" / "javascript" / "src")
-SHARED = {"page.js", "http.js", "playback.js", "board.js", "gestures.js"}  # with the console
+SHARED = {
+    "page.js",
+    "http.js",
+    "transport.js",
+    "locks.js",
+    "playback.js",
+    "board.js",
+    "gestures.js",
+}  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}

@@ -14,19 +14,13 @@ from tests.pages.visitor import Game, until
 NIL = "00000000-0000-0000-0000-000000000000"
 ENTER = """async ([seconds, won]) => {
   const { Game } = await web("game.js");
-  const { enter, localTime } = await web("journal.js");
+  const { enter } = await web("journal.js");
   const { settle } = await web("outbox.js");
   const { id } = new Game("1", 1);
-  const at = localTime(new Date());
-  await enter({ id, at, won, score: won ? 100 : 0, seconds, draw: 1, undone: false, day: null }, null);
+  await enter({ id, won, score: won ? 100 : 0, seconds, draw: 1 }, new Date());
   settle();
 }"""
-WITH_GAMES = "async ([base, games]) => (await web('progress.js')).withGames(base, games, '2026-11-22T12:00:00Z')"
-SETTLED = (
-    "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length || one.sent))()"
-)
-DAY = {"date": "2026-11-22", "description": "", "target_score": None, "max_time_secs": 480}
-DAY_2027 = {"date": "2027-01-02", "description": "", "target_score": None, "max_time_secs": None}
+SETTLED = "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length))()"
 
 
 def progress(site, name="ann"):
@@ -66,27 +60,25 @@ def finished(ann, replay, moves, *, undos=()):
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("pattern", ["**/api/sync/push", "**/api/replays", "**/api/sync/pull"])
+@pytest.mark.parametrize("pattern", ["**/api/games", "**/api/replays"])
 def test_lost_answer_loses_and_repeats_no_game(visit, site, pattern, after):
-    """The answer gets lost before or after the commit. The repeated request has the same bytes and adds nothing."""
+    """The answer gets lost before or after the commit. The repeated request adds nothing."""
     ann = visit(reduced_motion="reduce")
     ann.register()
     replay, moves = won_game(2)
     lost = losing(ann.context, pattern, after=after)
     page = finished(ann, replay, moves)
-    until(page, "document.querySelector('#outbox button')")
-    page.click("#outbox button")
     until(page, SETTLED)
     assert len(lost) >= 2
-    assert len(set(lost)) == 1 or pattern.endswith("pull")
+    assert len(set(lost)) == 1
     assert counted(site) == (1, 1)
     replays = Game(site, login=True).call("GET", "/api/me/replays")["replays"]
     assert len(replays) == 1
     assert progress(site)["stats"]["lifetime_score"] == replay["final_score"]
 
 
-def test_interrupted_push_is_repeated_by_the_next_page(visit, site):
-    """Games that finish during the push follow in a later one, and each game counts once."""
+def test_next_page_sends_a_game_without_an_answer_again(visit, site):
+    """The game counts once, and one that is finished later too."""
     ann = visit()
     ann.register()
     page = opened(ann)
@@ -94,15 +86,17 @@ def test_interrupted_push_is_repeated_by_the_next_page(visit, site):
     bodies = []
 
     def hold(route):
-        bodies.append(route.request.post_data)
+        bodies.append(json.loads(route.request.post_data)["games"])
         if len(bodies) == 1:
             route.fetch()  # the request arrives, but its answer gets lost
         else:
             route.continue_()
 
-    ann.context.route("**/api/sync/push", hold)
+    ann.context.route("**/api/games", hold)
     page.evaluate(ENTER, [100, True])
-    until_journals(page, f"{JOURNALS}.of.ann.sent")
+    until_journals(page, f"{JOURNALS}.of.ann?.games.length")
+    while not bodies:
+        page.wait_for_timeout(20)
     page.goto("/replays")
     page.goto("/play")
     until(page, SETTLED)
@@ -110,6 +104,47 @@ def test_interrupted_push_is_repeated_by_the_next_page(visit, site):
     until_journals(page, f"{JOURNALS}.of.ann.games.length === 0 && {JOURNALS}.known.length === 2")
     assert bodies[0] == bodies[1] != bodies[2]
     assert counted(site) == (2, 2)
+
+
+def test_journal_of_version_1_1_is_taken_over(visit, site):
+    """A push without an answer is repeated with its bytes. The other games go by their ids, in no push."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    page.goto("/replays")
+    base = progress(site)
+    body = {**base, "user_id": NIL, "stats": {**base["stats"], "games_played": 1, "games_won": 1}}
+    sent = {"body": json.dumps(body), "games": 1}
+    game = {"won": True, "score": 5, "seconds": 9, "draw": 1, "undone": False, "day": None}
+    ids = [f"00000000-0000-4000-8000-00000000000{number}" for number in range(3)]
+    games = [{"id": number, "at": "2026-11-20T12:00:00.000+01:00", **game} for number in ids]
+    journal = {"base": base, "answers": 1, "games": games[:2], "sent": sent, "wins": []}
+    guest = {"base": None, "answers": 0, "games": games[2:], "sent": None, "wins": []}
+    page.evaluate(KEEP_JOURNALS, {"known": ids, "uploaded": {}, "of": {"ann": journal, "": guest}})
+    requests = []
+    ann.context.on("request", lambda request: request.method == "POST" and requests.append(request))
+    opened(ann)
+    until_journals(page, f"{JOURNALS}.of.ann.games.length === 0 && {JOURNALS}.known.length === 3")
+    pushed = [request.post_data for request in requests if request.url.endswith("/push")]
+    by_id = [json.loads(request.post_data)["games"] for request in requests if request.url.endswith("/games")]
+    assert pushed == [sent["body"]]
+    assert [[each["game_id"] for each in batch] for batch in by_id] == [[ids[1]]]
+    assert counted(site) == (2, 2)
+    assert journals(page, f"{JOURNALS}.of[''].games.length") == 1  # it is offered, as ever
+    opened(ann)
+    ann.settle()
+    assert counted(site) == (2, 2)
+
+
+def test_open_page_keeps_pages_of_version_1_1_from_sending(visit):
+    """The page holds the lock under which those send."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    held = "navigator.locks.query().then(({ held }) => held.some(({ name }) => name === 'solisync.outbox'))"
+    until(page, held)
 
 
 def test_two_tabs_and_another_device_count_every_game_once(visit, site):
@@ -189,15 +224,15 @@ def test_games_answered_with_not_mine_are_deleted(visit, site):
 
 
 def test_games_of_one_player_never_count_for_another(visit, site):
-    """Signing out asks while a push waits. The push still belongs to its player after another player has signed in."""
+    """Signing out asks while a game waits. The game still belongs to its player after another player has signed in."""
     Game(site, "bob")
     ann = visit()
     ann.register()
     page = opened(ann)
     ann.settle()
-    ann.context.route("**/api/sync/push", lambda route: route.fulfill(status=503, headers={"Retry-After": "600"}))
+    ann.context.route("**/api/games", lambda route: route.fulfill(status=503, headers={"Retry-After": "600"}))
     page.evaluate(ENTER, [100, True])
-    until_journals(page, f"{JOURNALS}.of.ann.sent")
+    until_journals(page, f"{JOURNALS}.of.ann?.games.length")
     ann.open("/account")
     page.click("#sign-out")
     assert page.text_content("#unsent-heading") == "1 game couldn’t be sent yet"
@@ -208,11 +243,11 @@ def test_games_of_one_player_never_count_for_another(visit, site):
     page.click("#unsent button[value=leave]")
     page.wait_for_selector("#out:not([hidden])")
     until_journals(page, f"{JOURNALS}.of.ann.base === null")
-    ann.context.unroute("**/api/sync/push")
+    ann.context.unroute("**/api/games")
     ann.sign_in("bob")
     opened(ann)
     ann.settle()
-    assert journals(page, f"{JOURNALS}.of.ann.sent !== null")
+    assert journals(page, f"{JOURNALS}.of.ann.games.length") == 1
     assert progress(site, "bob")["stats"]["games_played"] == 0
     page.goto("/account")
     page.click("#sign-out")
@@ -224,14 +259,14 @@ def test_games_of_one_player_never_count_for_another(visit, site):
 
 
 def test_renamed_player_keeps_unsent_games(visit, site, running):
-    """An operator renames the player while a push has no answer. The journal and the saved game follow the player."""
+    """An operator renames the player while a game has no answer. The journal and the saved game follow the player."""
     ann = visit()
     ann.register()
     page = opened(ann, "/play?deal=42&draw=one")
     ann.settle()
-    losing(ann.context, "**/api/sync/push", after=True)
+    losing(ann.context, "**/api/games", after=True)
     page.evaluate(ENTER, [100, True])
-    until_journals(page, f"{JOURNALS}.of.ann.sent")
+    until_journals(page, f"{JOURNALS}.of.ann?.games.length")
     run_sql(running.dsn, "UPDATE users SET username = 'anna' WHERE username = 'ann'")
     ann.open("/account")
     until(page, "localStorage.solisync === 'anna'")
@@ -248,14 +283,14 @@ def test_next_player_of_a_name_gets_nothing_of_the_former(visit, site):
     ann.register()
     page = opened(ann, "/play?deal=42&draw=one")
     Hand(page).stock()
-    ann.context.route("**/api/sync/push", lambda route: route.abort())
+    ann.context.route("**/api/games", lambda route: route.abort())
     page.evaluate(ENTER, [100, True])
     until_journals(page, f"{JOURNALS}.of.ann.games.length")
     assert kept(page)["deal"] == "42"
     Game(site, login=True).call("DELETE", "/api/account")
     ann.open("/account")
     page.wait_for_selector("#out:not([hidden])")
-    ann.context.unroute("**/api/sync/push")
+    ann.context.unroute("**/api/games")
     ann.register()
     opened(ann)
     ann.settle()
@@ -274,7 +309,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("status", REFUSALS)
-def test_refused_push_is_reported_and_loses_no_game(visit, site, status):
+def test_refused_upload_is_reported_and_loses_no_game(visit, site, status):
     """The page sends no request before its time, and the button tries again."""
     code, error, words = REFUSALS[status]
     ann = visit(reduced_motion="reduce")
@@ -315,7 +350,7 @@ def test_signing_out_pushes_first_and_hides_the_game(visit, site):
     ann.open("/account")
     ann.page.click("#sign-out")
     ann.page.wait_for_selector("#out:not([hidden])")
-    until_journals(ann.page, f"!{JOURNALS}.of.ann")
+    until_journals(ann.page, f"!{JOURNALS}.of.ann.base")
     assert counted(site) == (1, 1)
     playing.wait_for_url(lambda url: "deal=" in url and "deal=42" not in url)
     until(playing, "document.getElementById('moves').textContent === '0 moves'")
@@ -348,11 +383,11 @@ def test_account_that_the_service_does_not_know_keeps_its_journal(visit, site):
     page = opened(ann)
     ann.settle()
     gone = {"status": 404, "headers": {"Error-Code": "user_not_found"}, "json": {"error": "user not found"}}
-    ann.context.route("**/api/sync/*", lambda route: route.fulfill(**gone))
+    ann.context.route("**/api/games", lambda route: route.fulfill(**gone))
     page.evaluate(ENTER, [100, True])
     until(page, "document.getElementById('me').textContent === 'Sign in'")
     assert journals(page, f"{JOURNALS}.of.ann.games.length") == 1
-    ann.context.unroute("**/api/sync/*")
+    ann.context.unroute("**/api/games")
     ann.sign_in()
     page = opened(ann)
     until(page, SETTLED)
@@ -375,113 +410,8 @@ def test_forged_win_is_refuted(visit, site):
     assert "✓" not in page.inner_text("#won")
 
 
-def base(**changes):
-    """Return a player's progress in the form of the server's answer."""
-    stats = dict.fromkeys(
-        ("games_played", "games_won", "games_lost", "win_streak_current", "win_streak_best", "avg_time_seconds",
-         "lifetime_score", "best_single_score", "draw_one_wins", "draw_three_wins", "classic_best_score",
-         "classic_fastest_win_seconds", "zen_best_score"), 0,
-    )  # fmt: skip
-    stats |= {"fastest_win_seconds": 2**64 - 1, "last_modified": "2026-11-20T00:00:00Z"}
-    progress = {
-        "total_xp": 0, "level": 0, "daily_challenge_last_completed": None, "daily_challenge_streak": 0,
-        "daily_challenge_longest_streak": 0, "daily_challenge_history": [], "weekly_goal_week_iso": None,
-        "weekly_goal_progress": {}, "unlocked_card_backs": [0, 3], "unlocked_backgrounds": [0], "challenge_index": 2,
-        "last_modified": "2026-11-20T00:00:00Z",
-    }  # fmt: skip
-    for name, value in changes.items():
-        (stats if name in stats else progress)[name] = value
-    return {"user_id": "me", "stats": stats, "achievements": [], "progress": progress, "last_modified": "x", "new": 1}
-
-
-def win(**changes):
-    return {"id": "1", "at": "2026-11-22T23:30:00.000-05:00", "won": True, "score": 400, "seconds": 300, "draw": 1,
-            "undone": True, "day": None} | changes  # fmt: skip
-
-
-def loss():
-    return win(won=False, score=0)
-
-
-ROWS = [
-    # games and streaks
-    ([win()], {}, {"games_played": 1, "games_won": 1, "games_lost": 0, "win_streak_current": 1, "win_streak_best": 1}),
-    ([loss()], {"win_streak_current": 4, "win_streak_best": 4},
-     {"games_played": 1, "games_won": 0, "games_lost": 1, "win_streak_current": 0, "win_streak_best": 4}),
-    ([win(), loss(), win()], {}, {"games_played": 3, "games_lost": 1, "win_streak_current": 1, "win_streak_best": 1}),
-    # scores and times: better ones, and others
-    ([win(score=400)], {"best_single_score": 399, "classic_best_score": 401, "lifetime_score": 10},
-     {"best_single_score": 400, "classic_best_score": 401, "lifetime_score": 410}),
-    ([win(seconds=299)], {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 298},
-     {"fastest_win_seconds": 299, "classic_fastest_win_seconds": 298}),
-    ([win(seconds=301)], {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 0},
-     {"fastest_win_seconds": 300, "classic_fastest_win_seconds": 301}),
-    ([win(seconds=100)], {"games_won": 2, "avg_time_seconds": 201}, {"avg_time_seconds": 167}),
-    ([win(draw=1)], {}, {"draw_one_wins": 1, "draw_three_wins": 0}),
-    ([win(draw=3)], {}, {"draw_one_wins": 0, "draw_three_wins": 1, "total_xp": 50 + 75}),
-    # experience: bonuses for speed up to 119 s and for no undo; the level
-    ([win(seconds=300)], {}, {"total_xp": 50 + 0}),
-    ([win(seconds=300, undone=False)], {}, {"total_xp": 75}),
-    ([win(seconds=120)], {}, {"total_xp": 50 + 75}),
-    ([win(seconds=119)], {}, {"total_xp": 50 + 11 + 75}),
-    ([win(seconds=1)], {}, {"total_xp": 50 + 50 + 75}),
-    ([loss()], {"total_xp": 499}, {"total_xp": 499, "level": 0}),
-    ([win()], {"total_xp": 450}, {"total_xp": 500, "level": 1}),
-    ([win()], {"total_xp": 5949}, {"total_xp": 5999, "level": 10}),
-    ([win()], {"total_xp": 5950}, {"total_xp": 6000, "level": 11}),
-    # the deal of the day
-    ([win(day=DAY, seconds=480)], {"daily_challenge_last_completed": "2026-11-21", "daily_challenge_streak": 3},
-     {"daily_challenge_streak": 4, "daily_challenge_longest_streak": 4, "daily_challenge_last_completed": "2026-11-22",
-      "daily_challenge_history": ["2026-11-22"], "total_xp": 150}),
-    ([win(day=DAY, seconds=481)], {"daily_challenge_last_completed": "2026-11-21", "daily_challenge_streak": 3},
-     {"daily_challenge_streak": 4, "daily_challenge_history": ["2026-11-22"], "total_xp": 50}),
-    ([win(day=DAY, at="2026-11-23T13:59:59.999+02:00")], {}, {"daily_challenge_streak": 1, "total_xp": 150}),
-    ([win(day=DAY, at="2026-11-23T14:00:00.000+02:00")], {"daily_challenge_streak": 3},
-     {"daily_challenge_streak": 3, "daily_challenge_history": [], "total_xp": 50}),
-    ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-20", "daily_challenge_streak": 3},
-     {"daily_challenge_streak": 1}),
-    ([win(day=DAY), win(day=DAY)], {}, {"daily_challenge_streak": 1, "total_xp": 200}),
-    ([win(day=DAY)], {"daily_challenge_last_completed": "2026-11-23", "daily_challenge_streak": 3},
-     {"daily_challenge_streak": 3, "daily_challenge_last_completed": "2026-11-23",
-      "daily_challenge_history": ["2026-11-22"], "total_xp": 50}),
-    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=194)], {}, {"total_xp": 225}),
-    ([win(day={**DAY, "max_time_secs": None, "target_score": 4000}, score=400, seconds=195)], {}, {"total_xp": 125}),
-    ([win(day={**DAY_2027, "target_score": 400}, score=400, at="2027-01-03T01:00:00.000Z")], {}, {"total_xp": 150}),
-    ([win(day={**DAY_2027, "target_score": 405}, score=400, at="2027-01-03T01:00:00.000Z")], {}, {"total_xp": 50}),
-    ([{**loss(), "day": DAY}], {}, {"daily_challenge_streak": 0}),
-    # the goals of the week, which the local date decides
-    ([win(seconds=299)], {}, {"weekly_goal_week_iso": "2026-W47", "total_xp": 125,
-                              "weekly_goal_progress": {"weekly_5_wins": 1, "weekly_1_under_five": 1}}),
-    ([win(seconds=179, undone=False, draw=3)], {"weekly_goal_week_iso": "2026-W46", "weekly_goal_progress": {"x": 4}},
-     {"weekly_goal_week_iso": "2026-W47",
-      "weekly_goal_progress": {"weekly_5_wins": 1, "weekly_3_no_undo": 1, "weekly_3_fast": 1, "weekly_1_under_five": 1,
-                               "weekly_draw_three": 1}}),
-    ([win(seconds=180)], {}, {"weekly_goal_progress": {"weekly_5_wins": 1, "weekly_1_under_five": 1}}),
-    ([win()], {"weekly_goal_week_iso": "2026-W47", "weekly_goal_progress": {"weekly_5_wins": 4}},
-     {"weekly_goal_progress": {"weekly_5_wins": 5}, "total_xp": 125}),
-    ([win()], {"weekly_goal_week_iso": "2026-W47", "weekly_goal_progress": {"weekly_5_wins": 5}},
-     {"weekly_goal_progress": {"weekly_5_wins": 5}, "total_xp": 50}),
-    ([win()], {"weekly_goal_week_iso": "2026-W48", "weekly_goal_progress": {"weekly_5_wins": 2}},
-     {"weekly_goal_week_iso": "2026-W48", "weekly_goal_progress": {"weekly_5_wins": 2}}),
-    ([win(at="2027-01-03T12:00:00.000+00:00")], {}, {"weekly_goal_week_iso": "2026-W53"}),
-    ([loss()], {}, {"weekly_goal_progress": {}, "weekly_goal_week_iso": None}),
-]  # fmt: skip
-
-
-def test_finished_game_updates_the_progress(visitor):
-    """The rows test each rule on both sides of its threshold. The push has only known fields, and the nil user id."""
-    page = visitor.open("/account")
-    for games, before, after in ROWS:
-        pushed = page.evaluate(WITH_GAMES, [base(**before), games])
-        found = {**pushed["stats"], **pushed["progress"]}
-        assert {name: found[name] for name in after} == after, (games, before)
-        assert pushed["user_id"] == NIL
-        assert set(pushed) == {"user_id", "stats", "achievements", "progress", "last_modified"}
-        assert found["unlocked_card_backs"] == [0, 3]
-
-
-def test_push_keeps_unknown_fields_of_newer_clients(visit, site):
-    """The page keeps unknown fields in all parts of the payload, and the achievements."""
+def test_games_keep_unknown_fields_of_newer_clients(visit, site):
+    """The service keeps unknown fields in all parts of the payload, and the achievements."""
     ann = visit()
     ann.register()
     device = Game(site, login=True)
@@ -535,6 +465,10 @@ def test_edited_storage_keeps_the_progress_of_the_service(visit, site):
     page.goto("/replays")
     broken = {"base": {"stats": "x"}, "games": 7, "sent": None, "wins": []}
     page.evaluate(
+        KEEP_JOURNALS.replace('journals"', 'journals-2"'),
+        {"version": 2, "players": {"ann": {"latest": 7, "games": [7, {"game": {}}]}, "bob": {"games": "x"}, "": None}},
+    )
+    page.evaluate(
         KEEP_JOURNALS,
         {"known": 7, "uploaded": [], "of": {"ann": broken, "bob": {**broken, "base": None, "games": [], "sent": {}}}},
     )
@@ -568,7 +502,7 @@ def test_two_tabs_lose_no_game_when_both_finish_games(visit):
                 const { enter } = await web("journal.js");
                 for (let count = 0; count < 30; count++) {
                   const id = crypto.randomUUID();
-                  await enter({ id, at: "", won: true, score: 1, seconds: 9, draw: 1, undone: false, day: null }, id);
+                  await enter({ id, won: true, score: 1, seconds: 9, draw: 1 }, new Date());
                 }
               })();
               return 0;
@@ -608,7 +542,7 @@ def test_game_that_the_browser_does_not_store_is_not_sent(visit, site):
     page.evaluate(ENTER, [100, True])
     until(page, SETTLED)
     pushes = []
-    ann.context.on("request", lambda request: "/api/sync/push" in request.url and pushes.append(request))
+    ann.context.on("request", lambda request: "/api/games" in request.url and pushes.append(request))
     page.evaluate(REFUSE_WRITES)
     page.evaluate(ENTER, [90, True])
     until(page, UNSAVED)

@@ -6,19 +6,14 @@
  */
 
 import { Stream } from "./events.js";
-import { accept, DAY_MS, entryOf, isDue, isUnsent, localTime, playerOf, sendAgain, waits } from "./device_journal.js";
-import { Kept } from "./kept.js";
+import { accept, DAY_MS, entering, entryOf, isDue, isUnsent, playerOf, sendAgain, waits } from "./device_journal.js";
 import { shown, unplayed } from "./shown.js";
 import { open, repeated, request, SolisyncError, unanswered } from "./transport.js";
 
 /**
- * @typedef {import("./stores.js").Store} Store
- * @typedef {import("./device_journal.js").Journal} Journal
+ * @typedef {import("./kept.js").Kept} Kept
  * @typedef {{signal?: AbortSignal}} Options
- * @typedef {{store: Store, background?: boolean, now?: () => Date}} Settings `background`: sync by itself after each game, and again after errors
- * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, mode?: string | {Difficulty: string}, undone?: boolean,
- *   day?: {date: string} | null, seed?: string | number | bigint | null, replay?: Record<string, any> | null}} GameRecord
- *   a finished game; `id` is a UUID, `day` the deal of the day that was played, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
+ * @typedef {import("./device_journal.js").GameRecord} GameRecord
  * @typedef {{achievements?: any[], progress?: Record<string, any>, stats?: Record<string, any>} & Record<string, any>} Change
  * @typedef {import("../messages.js").VerdictAnswer["status"]} Status
  * @typedef {{signedIn: undefined, signedOut: string, progress: undefined, verdict: {replay_id: string, game_id: string | null, status: Status},
@@ -32,14 +27,8 @@ const AGAIN_S = 60;
 const BATCH = 100;
 const ROUNDS = 3;
 const FINAL = [400, 413]; // a replay with this answer would have it again
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
-/** The service refuses other numbers. @param {number} value */
-const whole = (value) => Math.min(Math.max(0, Math.floor(value)) || 0, 2 ** 31 - 1);
 
 export class Client {
-  /** @protected @type {Carrier} */
-  carrier;
   /** @type {Map<string, Set<(data: any) => void>>} */
   #listeners = new Map();
   #closed = new AbortController();
@@ -54,13 +43,12 @@ export class Client {
   /** @type {string | null} the revision of the last answer with progress */
   #revision = null;
 
-  /** @param {string} url the address of the service @param {Settings} settings @param {(kept: Kept) => Carrier} carry */
-  constructor(url, { store, background = true, now = () => new Date() }, carry) {
+  /** @param {string} url the address of the service @param {Kept} kept @param {Carrier} carrier @param {boolean} background */
+  constructor(url, kept, carrier, background) {
     /** @protected */ this.url = url.replace(/\/+$/, "");
-    /** @protected */ this.now = now;
-    /** @protected */ this.kept = new Kept(store, now);
+    /** @protected */ this.kept = kept;
+    /** @protected */ this.carrier = carrier;
     this.background = background;
-    this.carrier = carry(this.kept);
     const online = () => {
       this.#stream?.restart();
       this.later(0);
@@ -100,35 +88,11 @@ export class Client {
 
   // Games
 
-  /** Store a finished game, and send it later; this needs no session. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record @param {string} [as] the account of the game, if not the present one */
-  async finish(record, as) {
-    const { won, score, seconds, draw, mode = "Classic", undone = false, day, replay, seed = replay?.seed } = record;
-    if (!UUID.test(record.id)) throw new TypeError("id must be a UUID");
-    const id = record.id.toLowerCase();
-    const text = (/** @type {any} */ _, /** @type {any} */ value) =>
-      typeof value === "bigint" ? String(value) : value;
-    const body = won && replay ? JSON.stringify({ ...replay, game_id: id }, text) : null;
-    const game = {
-      game_id: id,
-      mode,
-      draw_mode: draw === 3 ? "DrawThree" : "DrawOne",
-      won,
-      score: whole(score),
-      seconds: whole(seconds),
-      ended_at: localTime(this.now()),
-      undone,
-      ...((seed ?? null) !== null && { seed: String(seed) }),
-    };
-    /** @type {string | undefined} */
-    let owner = as;
+  /** Store a finished game, and send it later; this needs no session. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record */
+  async finish(record) {
+    const enter = entering(record, new Date(this.kept.now()));
     await this.kept
-      .note((journal) => {
-        owner ??= journal.player ?? "";
-        if (entryOf(journal, id)) return;
-        const win = body ? { body, replay: null, refused: false } : null;
-        const entry = { game, day: day?.date ?? null, settled: null, again: false, error: null, win };
-        playerOf(journal, owner).games.push(entry);
-      })
+      .note(enter)
       .catch((error) => {
         this.later(AGAIN_S);
         throw error;
@@ -172,10 +136,10 @@ export class Client {
   /** Send the games that the service may not know; without any, pull. @param {string} name @param {AbortSignal} [signal] */
   async #count(name, signal) {
     for (let round = 0; round < ROUNDS; round++) {
-      const today = this.now().toISOString().slice(0, 10);
+      const today = new Date(this.kept.now()).toISOString().slice(0, 10);
       const due = await this.kept.change((journal) => {
         const player = playerOf(journal, name);
-        if (player.day !== today) sendAgain(player, Number(this.now()) - 2 * DAY_MS);
+        if (player.day !== today) sendAgain(player, this.kept.now() - 2 * DAY_MS);
         player.day = today;
         return player.games.filter(isDue).map(({ game }) => game);
       });
@@ -192,7 +156,7 @@ export class Client {
     await this.#take(name, "POST", "/api/games", content, (player, { games: results }) => {
       for (const [place, { error }] of results.entries()) {
         const entry = player.games.find(({ game }) => game.game_id === games[place].game_id);
-        if (entry) Object.assign(entry, { settled: entry.settled ?? Number(this.now()), again: false, error });
+        if (entry) Object.assign(entry, { settled: entry.settled ?? this.kept.now(), again: false, error });
       }
     }).catch((error) => {
       if (error.code !== "not_found") throw error;
@@ -205,7 +169,7 @@ export class Client {
     const wins = await this.kept.change((journal) => {
       const player = playerOf(journal, name);
       for (const { win } of again ? player.games : []) if (win) win.refused = false;
-      const isFull = !again && Math.abs(Number(this.now()) - player.full) < DAY_MS;
+      const isFull = !again && Math.abs(this.kept.now() - player.full) < DAY_MS;
       return isFull ? [] : player.games.filter(waits).map(({ game, win }) => ({ id: game.game_id, body: win?.body }));
     });
     let refusal;
@@ -217,7 +181,7 @@ export class Client {
       refusal ??= error;
       const isFull = error?.code === "replay_storage_full";
       await this.kept.change((journal) => {
-        playerOf(journal, name).full = isFull ? Number(this.now()) : 0;
+        playerOf(journal, name).full = isFull ? this.kept.now() : 0;
         const entry = entryOf(journal, id);
         if (entry && !isFull)
           entry.win = { body: replay ? null : (body ?? null), replay: replay ?? null, refused: !replay };

@@ -13,6 +13,9 @@
  *   the service knows the key; `left`: claimed or joined, which a database can lose with its last hours
  * @typedef {{game_id: string, mode?: any, draw_mode?: string, won?: boolean, score?: number, seconds?: number, ended_at?: string, undone?: boolean, seed?: string}} Game
  *   as it is sent
+ * @typedef {{id: string, won: boolean, score: number, seconds: number, draw: 1 | 3, mode?: string | {Difficulty: string}, undone?: boolean,
+ *   day?: {date: string} | null, seed?: string | number | bigint | null, replay?: Record<string, any> | null}} GameRecord
+ *   a finished game; `id` is a UUID, `day` the deal of the day that was played, and `replay` of a win is what docs/replays.md describes, where the seed may be a BigInt
  * @typedef {{body: string | null, replay: string | null, refused: boolean}} Win an upload: the same text is sent until there is an answer
  * @typedef {{game: Game, day: string | null, settled: number | null, again: boolean, error: string | null, win: Win | null}} Entry
  * @typedef {{latest: any, played: number, day: string | null, full: number, games: Entry[]}} Player
@@ -38,14 +41,19 @@ const KEPT = 200;
 export const SIGNED_OUT = { player: null, isGuest: null, session: null, retryKey: null, refused: null, joining: null };
 
 /** @param {any} [player] @returns {Player} */
-const complete = (player) => ({ latest: null, played: 0, day: null, full: 0, games: [], ...player });
+function complete(player) {
+  const { games } = Object(player);
+  const sound = Array.isArray(games) ? games.filter((entry) => typeof entry?.game?.game_id === "string") : [];
+  return { latest: null, played: 0, day: null, full: 0, ...player, games: sound };
+}
 
 /** The journal in a store, with all fields. @param {any} value @returns {Journal} */
 export function journalOf(value) {
   const { version = VERSION, players = {}, ...rest } = Object(value);
   if (version > VERSION) throw new Error("A newer version of this game has written the journal.");
-  const entries = Object.entries(players).map(([name, player]) => [name, complete(player)]);
-  return { ...SIGNED_OUT, signing: null, guest: null, ...rest, version, players: Object.fromEntries(entries) };
+  const entries = Object.entries(Object(players)).map(([name, player]) => [name, complete(player)]);
+  const bare = Object.setPrototypeOf(Object.fromEntries(entries), null); // a prototype would have entries for names like `constructor`
+  return { ...SIGNED_OUT, signing: null, guest: null, ...rest, version, players: bare };
 }
 
 /** A player, who is added if missing. @param {Journal} journal @param {string} name */
@@ -98,6 +106,43 @@ export function tidy({ players }, now) {
     if (!player.latest && !player.games.length) delete players[name];
   }
 }
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The service refuses other numbers. @param {number} value */
+const whole = (value) => Math.min(Math.max(0, Math.floor(value)) || 0, 2 ** 31 - 1);
+
+/** Return a change that enters a finished game once. @param {GameRecord} record @param {Date} ended @param {string | null} [as] the account, if not the present one @returns {(journal: Journal) => void} */
+export function entering(record, ended, as = null) {
+  const { won, score, seconds, draw, mode = "Classic", undone = false, day, replay, seed = replay?.seed } = record;
+  if (!UUID.test(record.id)) throw new TypeError("id must be a UUID");
+  const id = record.id.toLowerCase();
+  const text = (/** @type {any} */ _, /** @type {any} */ value) => (typeof value === "bigint" ? String(value) : value);
+  const body = won && replay ? JSON.stringify({ ...replay, game_id: id }, text) : null;
+  const game = {
+    game_id: id,
+    mode,
+    draw_mode: draw === 3 ? "DrawThree" : "DrawOne",
+    won,
+    score: whole(score),
+    seconds: whole(seconds),
+    ended_at: localTime(ended),
+    undone,
+    ...((seed ?? null) !== null && { seed: String(seed) }),
+  };
+  let owner = as;
+  return (journal) => {
+    owner ??= journal.player ?? "";
+    if (entryOf(journal, id)) return;
+    const win = body ? { body, replay: null, refused: false } : null;
+    const entry = { game, day: day?.date ?? null, settled: null, again: false, error: null, win };
+    playerOf(journal, owner).games.push(entry);
+  };
+}
+
+/** The id of the account whose token this is. @param {{access_token: string}} pair */
+export const accountOf = ({ access_token: token }) =>
+  String(JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub);
 
 /** A time as local time with its offset. @param {Date} moment */
 export function localTime(moment) {

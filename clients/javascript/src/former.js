@@ -7,8 +7,7 @@
  * of version 1.1 may still be open and finish games.
  */
 
-import { entryOf, localTime, moveGames, playerOf } from "./device_journal.js";
-import { accountOf } from "./tokens.js";
+import { accountOf, entryOf, localTime, moveGames, playerOf } from "./device_journal.js";
 
 /** @typedef {import("./device_journal.js").Entry} Entry */
 
@@ -16,8 +15,17 @@ const IN_TOTALS = "in_totals"; // the error of a game that is never sent by its 
 const KNOWN = 200;
 const SESSION = ["session", "tokens", "retryKey", "retry_key", "guest", "joining"];
 
-/** The journals of a value that the npm package, the pages or Python's `Device` of version 1.1 have stored, by account. @param {any} value @returns {Record<string, any>} */
-const journalsOf = (value) => value.of ?? value.journals?.of ?? value.journals ?? {};
+/** @param {any} journal */
+const isSound = ({ games, wins, sent }) =>
+  Array.isArray(games) &&
+  Array.isArray(wins) &&
+  (!sent || (typeof sent.body === "string" && sent.games <= games.length));
+
+/** The journals of a value that the npm package, the pages or Python's `Device` of version 1.1 have stored, by account, without invalid ones. @param {any} value @returns {Record<string, any>} */
+function journalsOf(value) {
+  const journals = Object.entries(Object(value.of ?? value.journals?.of ?? value.journals));
+  return Object.setPrototypeOf(Object.fromEntries(journals.filter(([, journal]) => isSound(Object(journal)))), null);
+}
 
 /** A game as it is sent by its id. @param {any} game @param {any} win its upload, if any @param {string} now @returns {import("./device_journal.js").Game} */
 function gameOf(game, win, now) {
@@ -71,7 +79,7 @@ export class Former {
 
 /** The fields of a session in a value. @param {any} value */
 function sessionOf({ session, tokens, retryKey, retry_key, isGuest, joining }) {
-  const from = (/** @type {string} */ token) => accountOf({ access_token: token, refresh_token: "" });
+  const from = (/** @type {string} */ token) => accountOf({ access_token: token });
   const begun = typeof joining === "string" ? { token: joining, key: null, refused: 0 } : (joining ?? null);
   return {
     session: session ?? tokens ?? null,
@@ -98,7 +106,7 @@ function enter(journal, former, moment) {
   for (const [name, { base, games, sent, wins }] of Object.entries(journalsOf(former))) {
     const mine = playerOf(journal, name);
     mine.latest ??= sent ? pushed(base, sent) : base;
-    mine.played ||= base?.stats.games_played ?? 0;
+    mine.played ||= base?.stats?.games_played ?? 0;
     const uploads = new Map(
       wins.map((/** @type {any} */ { body, refused = false, ...win }) => [idOf(win), { body, replay: null, refused }]),
     );
@@ -111,7 +119,7 @@ function enter(journal, former, moment) {
     for (const [id, win] of uploads) add(name, { ...settled, game: { game_id: id }, win });
   }
   const { known = former.finished ?? [], uploaded = former.uploaded ?? {} } = former.journals ?? former;
-  for (const id of known.slice(-KNOWN)) {
+  for (const id of Array.isArray(known) ? known.slice(-KNOWN) : []) {
     const replay = uploaded[id];
     add(journal.player ?? "", {
       ...settled,

@@ -1,8 +1,8 @@
 // @ts-check
 /** Joins: a player takes over the games of a guest. */
 
-import { accept, DAY_MS, moveGames, playerOf } from "./device_journal.js";
-import { accountOf, become, leaveGuest } from "./tokens.js";
+import { accept, accountOf, DAY_MS, moveGames, playerOf } from "./device_journal.js";
+import { become, leaveGuest } from "./tokens.js";
 import { unanswered } from "./transport.js";
 
 /**

@@ -61,7 +61,7 @@ export class Kept {
   /** The journal to show: with what isn't stored yet, and as read before if the store can't be read. @returns {Promise<Journal>} */
   async shown() {
     await this.read().catch(() => {});
-    const journal = structuredClone(this.#last);
+    const journal = journalOf(structuredClone(this.#last));
     for (const alter of this.#unsaved) alter(journal);
     return journal;
   }

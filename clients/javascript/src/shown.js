@@ -3,7 +3,10 @@
 
 import { DAY_MS, isUnsent } from "./device_journal.js";
 
-/** @typedef {import("./device_journal.js").Player} Player */
+/**
+ * @typedef {import("./device_journal.js").Player} Player
+ * @typedef {import("./device_journal.js").Entry} Entry
+ */
 
 /** The statistics before the first game. */
 const NO_GAMES = {
@@ -69,6 +72,13 @@ function count(stats, { won, score = 0, seconds = 0, draw_mode: draw, mode }) {
   least(`${mode.toLowerCase()}_fastest_win_seconds`);
 }
 
+/** The statistics of an answer, if any, with these games added. @param {any} latest @param {import("./device_journal.js").Game[]} games */
+export function statsOf(latest, games) {
+  const stats = { ...NO_GAMES, ...latest?.stats };
+  for (const game of games) count(stats, game);
+  return stats;
+}
+
 /** @param {any} progress @param {string} day */
 function winDay(progress, day) {
   const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
@@ -82,12 +92,15 @@ function winDay(progress, day) {
 
 /** The progress of a player, whose `latest` is null before the first answer. @param {Player} [player] @returns {any} */
 export function shown({ latest, games } = Object({ games: [] })) {
-  const stats = { ...NO_GAMES, ...latest?.stats };
+  const entries = games.filter((/** @type {Entry} */ entry) => isUnsent(entry) || (!latest && entry.again));
   const progress = { ...NO_DAYS, ...latest?.progress };
-  for (const entry of games) {
-    if (!isUnsent(entry) && (latest || !entry.again)) continue;
-    count(stats, entry.game);
-    if (entry.day && entry.game.won) winDay(progress, entry.day);
-  }
-  return { ...latest, stats, progress };
+  for (const { day, game } of entries) if (day && game.won) winDay(progress, day);
+  return {
+    ...latest,
+    stats: statsOf(
+      latest,
+      entries.map((/** @type {Entry} */ { game }) => game),
+    ),
+    progress,
+  };
 }

@@ -2,9 +2,10 @@
 /** The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it. */
 
 import { Client } from "./client.js";
-import { moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
+import { accountOf, moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
+import { Kept } from "./kept.js";
 import { memoryStore } from "./stores.js";
-import { accountOf, become, leaveGuest, newGuest, Tokens } from "./tokens.js";
+import { become, leaveGuest, newGuest, Tokens } from "./tokens.js";
 import { repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
@@ -23,10 +24,12 @@ export class Solisync extends Client {
   #tools;
   #keyed = false;
 
-  /** @param {string} url the address of the service @param {Partial<import("./client.js").Settings>} [settings] */
-  constructor(url, { store = memoryStore(), ...settings } = {}) {
-    super(url, { store, ...settings }, (kept) => new Tokens(url, kept, (why) => this.tell("signedOut", why)));
-    this.#tokens = /** @type {Tokens} */ (this.carrier);
+  /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [settings] `background`: sync by itself after each game, and again after errors */
+  constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
+    const kept = new Kept(store, now);
+    const tokens = new Tokens(url, kept, (why) => this.tell("signedOut", why));
+    super(url, kept, tokens, background);
+    this.#tokens = tokens;
     this.#tools = { kept: this.kept, tokens: this.#tokens, ask: this.ask.bind(this) };
   }
 

@@ -8,8 +8,8 @@
  * of a guest is always tried again.
  */
 
-import { DAY_MS, moveGames, sendAgain, playerOf } from "./device_journal.js";
-import { post, repeated, SolisyncError, unanswered } from "./transport.js";
+import { accountOf, DAY_MS, moveGames, sendAgain, playerOf } from "./device_journal.js";
+import { newKey, post, repeated, SolisyncError, unanswered } from "./transport.js";
 
 /**
  * @typedef {import("./device_journal.js").Journal} Journal
@@ -33,8 +33,6 @@ function counted(before, now) {
 /** Whether the service has refused for a week. @param {Refusal | null} refusal */
 const isFinal = (refusal) => refusal !== null && refusal.days >= COUNTING && refusal.at - refusal.since >= WEEK_MS;
 
-const newKey = () => crypto.getRandomValues(new Uint32Array(5)).join("-"); // 160 bits
-
 /** A guest with a new key. @param {string | null} [id] @param {string | null} [from] @returns {Guest} */
 export const newGuest = (id = null, from = null) => ({
   key: newKey(),
@@ -45,10 +43,6 @@ export const newGuest = (id = null, from = null) => ({
   gone: false,
   left: false,
 });
-
-/** The id of the account whose token this is. @param {Pair} pair */
-export const accountOf = ({ access_token: token }) =>
-  String(JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub);
 
 /** Sign in. The account gets the games from before, and all its games are sent again. @param {Journal} journal @param {Pair} session @param {{guest: boolean}} [named] */
 export function become(journal, session, named) {
@@ -72,7 +66,7 @@ export class Tokens {
 
   /** @param {string} url @param {import("./kept.js").Kept} kept @param {(why: string) => void} ended called when the service has ended the session */
   constructor(url, kept, ended) {
-    this.url = url;
+    this.url = url.replace(/\/+$/, "");
     this.kept = kept;
     this.now = kept.now;
     this.ended = ended;

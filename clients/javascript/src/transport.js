@@ -43,6 +43,9 @@ export const unanswered = (status = 0, retryAfter = 0) =>
     retryAfter,
   });
 
+/** A new key for a request that may be repeated. */
+export const newKey = () => crypto.getRandomValues(new Uint32Array(5)).join("-"); // 160 bits
+
 /** The seconds of Retry-After, given as seconds or as a date; 0 without either. @param {Headers} headers */
 export function secondsOf(headers) {
   const text = headers.get("Retry-After") ?? "";
@@ -64,7 +67,7 @@ async function errorOf(answer) {
 }
 
 /** Send a request, and let `read` read the answer if it is a success. @template T @param {string} url @param {Content} content @param {(answer: Response) => T} read @returns {Promise<Awaited<T>>} */
-async function exchanged(url, { token, signal, ...content }, read) {
+async function exchanged(url, { token, signal, headers, ...content }, read) {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), ANSWER_MS);
   try {
@@ -73,6 +76,7 @@ async function exchanged(url, { token, signal, ...content }, read) {
       redirect: "error",
       headers: {
         ...(content.body && { "Content-Type": "application/json" }),
+        ...headers,
         ...(token && { Authorization: `Bearer ${token}` }),
       },
       signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,

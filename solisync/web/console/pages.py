@@ -19,7 +19,18 @@ from ..documents import (
 from ..route import PAGE, Route
 from ..wire.reply import Reply
 
-SHARED = ("style.css", "page.js", "http.js", "icon.svg", "playback.js", "board.js", "gestures.js", "replay.css")
+SHARED = (
+    "style.css",
+    "page.js",
+    "http.js",
+    "transport.js",
+    "locks.js",
+    "icon.svg",
+    "playback.js",
+    "board.js",
+    "gestures.js",
+    "replay.css",
+)
 ALONE = {"Cross-Origin-Resource-Policy": "same-origin"}
 
 

@@ -4,7 +4,7 @@
 import { inTime } from "./goal.js";
 import { send } from "./http.js";
 
-/** @typedef {{seed: string, day: import("./progress.js").Day}} Challenge the deal and the goal of a day */
+/** @typedef {{seed: string, day: import("./klondike_game.js").Day}} Challenge the deal and the goal of a day */
 
 const DAY_MS = 86_400_000;
 const OFFSETS = 36n; // the seed of a day is the number of its date, plus less than this

@@ -8,7 +8,7 @@ import { Klondike } from "./klondike_game.js";
 /**
  * @typedef {import("./board.js").Step} Step
  * @typedef {import("./klondike.js").Move} Move
- * @typedef {import("./progress.js").Day} Day
+ * @typedef {import("./klondike_game.js").Day} Day
  * @typedef {{id: string, deal: string, draw: number, day: Day | null, moves: string, undos: number[], ms: number}} Kept
  *   a game in its stored form; `moves` has three letters for each move
  */
@@ -103,15 +103,6 @@ export class Game extends Klondike {
   /** The time of the game for uploads and statistics. */
   get seconds() {
     return Math.max(1, Math.floor(this.milliseconds / 1000));
-  }
-
-  /** The replay of a win as JSON, with the day of its end; null for other games. @param {Date} date */
-  upload(date) {
-    const { replay } = this.record({ seconds: this.seconds, date });
-    // stringify can't write the seed, a number of up to 64 bits
-    return (
-      replay && `{"seed":${this.seed},${JSON.stringify({ ...replay, seed: undefined, game_id: this.id }).slice(1)}`
-    );
   }
 
   /** @returns {Kept} */

@@ -1,91 +1,138 @@
 // @ts-check
 /**
- * The journals of this browser: finished games that the server has not counted yet, and wins to upload.
+ * The journal of this browser: finished games that the service has not counted yet, and wins to upload.
  *
- * Each player has a journal; the one named "" has the games that were played signed out.
+ * It has the players by their names; the one named "" has the games that were played signed out.
  */
 
-import { Refusal, username } from "./http.js";
-import { databaseStore } from "./indexed_db.js";
-import { accept, enterInto, journalOf, localTime, moveGames, sound, tidy } from "./journals.js";
+import { accept, entering, isUnsent, localTime, moveGames, playerOf, sendAgain } from "./device_journal.js";
+import { username } from "./http.js";
+import { indexedDbStore } from "./indexed_db.js";
+import { Kept } from "./kept.js";
 
-/** @typedef {import("./journals.js").Journals} Journals */
+/**
+ * @typedef {import("./device_journal.js").Entry} Entry
+ * @typedef {{id: string, won: boolean, score: number, seconds: number, at: string, day: {date: string} | null, game: import("./device_journal.js").Game}} Finished
+ * @typedef {{id: string, day: string | null, refused: boolean}} Win
+ * @typedef {{base: any, games: Finished[], wins: Win[]}} Journal the last answer, the games that aren't counted yet, and the wins that aren't uploaded
+ * @typedef {{known: string[], uploaded: Record<string, string>, unsaved: number, of: Record<string, Journal>}} Journals `known`: all games; `uploaded`: replays by game
+ */
 
-export { journalOf, localTime };
+export { localTime };
 
 const KEY = "solisync.journals";
 export const GUEST = "";
 const GUEST_WINS = 20;
 const AGAIN_MS = 10_000;
+const PATIENT_MS = 5_000;
 
-const store = databaseStore(KEY);
-/** Changes by finished games that the browser has refused to store so far. @type {Set<(all: Journals) => void>} */
-const unsaved = new Set();
-let last = sound(null);
 const channel = new BroadcastChannel(KEY);
 channel.onmessage = () => dispatchEvent(new Event("journal"));
 
-const refuse = () => {
-  throw new Refusal(0, "storage", "This browser can’t save games now.");
-};
-
-/** Read all journals as they are stored. @returns {Promise<Journals>} */
-export const stored = async () => (last = sound(await store.read().catch(refuse)));
-
-/** The journals to show: with the `unsaved` games, and as read before if they can't be read. @returns {Promise<Journals & {unsaved: number}>} */
-export async function journals() {
-  await stored().catch(() => {});
-  const all = sound(structuredClone(last));
-  for (const enter of unsaved) enter(all);
-  return { ...all, unsaved: unsaved.size };
-}
-
-/** Change the journals and store them. @template T @param {(all: Journals) => T} alter @returns {Promise<T>} */
-export async function change(alter) {
-  const before = [...unsaved];
-  const result = await store
-    .change((value) => {
-      const all = sound(value);
-      for (const enter of before) enter(all);
-      const result = alter(all);
-      tidy(all);
-      return [all, result];
-    })
-    .catch(refuse);
-  for (const enter of before) unsaved.delete(enter);
-  channel.postMessage("changed");
-  dispatchEvent(new Event("journal"));
-  return result;
-}
-
-/** Change the journals, and keep the progress of the signed-in player only. @template T @param {(all: Journals) => T} alter @returns {Promise<T>} */
-export const changeOwn = (alter) =>
-  change((all) => {
-    const result = alter(all);
-    for (const name in all.of) if (name !== username()) all.of[name].base = null;
-    return result;
+/** Hold the lock under which a page of version 1.1 sends, so that none does while this page is open. Return whether this page has it. @returns {Promise<boolean>} */
+const held = new Promise((resolve) => {
+  if (!navigator.locks) return resolve(true); // on plain HTTP
+  setTimeout(resolve, PATIENT_MS, false);
+  navigator.locks.request("solisync.outbox", { mode: "shared" }, () => {
+    resolve(true);
+    return new Promise(() => {}); // until the page is left
   });
+});
 
-/** Accept an answer, unless another push or answer has replaced the state it belongs to. @param {string} name @param {any} merged @param {import("./journals.js").Journal} asked the journal at the time of the request */
-export const take = (name, merged, asked) => changeOwn((all) => accept(all, name, merged, asked));
+const store = indexedDbStore(KEY);
+/** The journal in IndexedDB. */
+export const kept = new Kept(
+  {
+    ...store,
+    async change(alter) {
+      const result = await store.change(alter);
+      channel.postMessage("changed");
+      dispatchEvent(new Event("journal"));
+      return result;
+    },
+    async former() {
+      const former = await store.former?.();
+      return former && (await held) ? { ...former, exclusively: (_, work) => work() } : null;
+    },
+  },
+  () => new Date(),
+);
+
+/** What the pages show of a player. @param {import("./device_journal.js").Player} player @returns {Journal} */
+const view = ({ latest, games }) => ({
+  base: latest,
+  games: games.filter(isUnsent).map(({ game, day }) => ({
+    id: game.game_id,
+    won: Boolean(game.won),
+    score: game.score ?? 0,
+    seconds: game.seconds ?? 0,
+    at: game.ended_at ?? "",
+    day: day === null ? null : { date: day },
+    game,
+  })),
+  wins: games
+    .filter(({ win }) => win && !win.replay)
+    .map(({ game, day, win }) => ({ id: game.game_id, day, refused: Boolean(win?.refused) })),
+});
+
+/** The journals to show: with the unsaved games, and as read before if they can't be read. @returns {Promise<Journals>} */
+export async function journals() {
+  await kept.opened().catch(() => {});
+  const { players } = await kept.shown();
+  const entries = Object.values(players).flatMap(({ games }) => games);
+  const uploaded = entries.flatMap(({ game, win }) => (win?.replay ? [[game.game_id, win.replay]] : []));
+  return {
+    known: entries.map(({ game }) => game.game_id),
+    uploaded: Object.fromEntries(uploaded),
+    unsaved: kept.unsaved,
+    of: Object.fromEntries(Object.entries(players).map(([name, player]) => [name, view(player)])), // read by journalOf
+  };
+}
+
+/** The journal of a player. @param {Journals} all @param {string} name @returns {Journal} */
+export const journalOf = ({ of }, name) => (Object.hasOwn(of, name) ? of[name] : { base: null, games: [], wins: [] });
 
 /** Store all games that aren't stored yet, now or later. */
 const save = () =>
-  change(() => {}).catch(() => {
+  kept.save().catch(() => {
     dispatchEvent(new Event("journal"));
-    setTimeout(() => unsaved.size && save(), AGAIN_MS);
+    setTimeout(save, AGAIN_MS);
   });
 
-/** Enter a finished game once, with its upload if it is won. If the browser can't store it, keep it in this page, and try again. @param {import("./progress.js").Finished} game @param {string | null} body @param {string} [player] the player of the game, if not the signed-in player */
-export function enter(game, body, player) {
-  const owner = player || (username() ?? GUEST);
-  unsaved.add((all) => {
-    enterInto(all, owner, game, body);
-    const guest = journalOf(all, GUEST);
-    guest.wins = guest.wins.slice(-GUEST_WINS);
+/** Enter a finished game once, with its upload if it is won. If the browser can't store it, keep it in this page, and try again. @param {import("./device_journal.js").GameRecord} record @param {Date} ended @param {string} [player] the player of the game, if not the signed-in player */
+export function enter(record, ended, player) {
+  const change = entering(record, ended, player || (username() ?? GUEST));
+  const noted = kept.note((journal) => {
+    change(journal);
+    const wins = playerOf(journal, GUEST).games.filter(({ win }) => win?.body);
+    for (const entry of wins.slice(0, -GUEST_WINS)) entry.win = null;
   });
-  return save();
+  return noted.catch(save);
 }
 
-/** Move the signed-out games to a player's journal, or remove them. @param {string | null} name null removes them */
-export const handOver = (name) => change((all) => moveGames(all, GUEST, name));
+/** Take an answer with a player's progress. @param {string} name @param {any} merged */
+export const take = (name, merged) => kept.change((journal) => accept(playerOf(journal, name), merged));
+
+/** Move the signed-out games to a player, or remove them. @param {string | null} name null removes them */
+export const handOver = (name) =>
+  kept.change((journal) => {
+    if (name !== null) return moveGames(journal, GUEST, name, true);
+    const removed = { settled: kept.now(), error: "removed", win: null }; // their ids stay known
+    for (const entry of playerOf(journal, GUEST).games.filter(isUnsent)) Object.assign(entry, removed);
+  });
+
+/** Begin a session: keep the progress of this player alone, and send the player's games again. @param {string} name */
+export const begin = (name) =>
+  kept.change(({ players }) => {
+    for (const [other, player] of Object.entries(players)) {
+      if (other === name) sendAgain(player);
+      else Object.assign(player, { latest: null, played: 0 });
+    }
+  });
+
+/** Remove a player's progress; unsent games stay, unless the account is gone. @param {string} name @param {boolean} [gone] */
+export const forget = (name, gone) =>
+  kept.change(({ players }) => {
+    if (gone) delete players[name];
+    else if (players[name]) Object.assign(players[name], { latest: null, played: 0 });
+  });

@@ -4,7 +4,7 @@
 import { handOver } from "./journal.js";
 import { counted, h, say } from "./page.js";
 
-/** A bar with the offer. @param {string} name @param {import("./journals.js").Journal} guest the journal of the signed-out games @param {() => Promise<void>} done */
+/** A bar with the offer. @param {string} name @param {import("./journal.js").Journal} guest the journal of the signed-out games @param {() => Promise<void>} done */
 export function offer(name, { wins, games }, done) {
   const parts = [
     wins.length && counted(wins.length, "win"),

@@ -5,7 +5,7 @@ import { ask, exchange, me, readOwn } from "./api.js";
 import { attempt, composed, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
 import { dayKey, gameKey, local, Refusal, username } from "./http.js";
 import { showName } from "./display_name.js";
-import { change } from "./journal.js";
+import { forget } from "./journal.js";
 import { follow, replace } from "./live.js";
 import { bindAvatar, showAvatar } from "./own_avatar.js";
 import { loadCodes } from "./own_codes.js";
@@ -137,7 +137,7 @@ function bindForms() {
       await composed({ username: name, password: word }, (body) => exchange("POST", "/api/session", body));
       await ask("DELETE", "/api/account");
       await exchange("DELETE", "/api/session").catch(() => {}); // the account is gone; this only removes the cookie
-      await change((all) => void delete all.of[name]);
+      await forget(name, true);
       for (const key of [gameKey(name), dayKey(name)]) local?.removeItem(key);
       location.assign("/");
     },

@@ -3,8 +3,7 @@
 
 import { ask } from "./api.js";
 import { username } from "./http.js";
-import { journals, take } from "./journal.js";
-import { exclusively } from "./locks.js";
+import { journalOf, journals, kept, take } from "./journal.js";
 
 /** @type {string | null | undefined} */
 let revision;
@@ -12,22 +11,18 @@ let revision;
 /** Whether a revision of the player's progress was read last. @param {string | null} other */
 export const knows = (other) => other === revision;
 
-/**
- * Pull the player's progress. The journal accepts the answer too, because it adds new games to the last answer. While a
- * push has no answer, or without a connection, return the last answer instead.
- */
+/** Pull the player's progress, to which the journal adds unsent games. Without a connection, return the last answer instead. */
 export const pull = () =>
-  exclusively("solisync.outbox", async () => {
+  kept.exclusively("sync", async () => {
     const name = username() ?? "";
-    const journal = (await journals()).of[name];
-    if (journal?.sent && journal.base) return journal.base;
+    const { base } = journalOf(await journals(), name);
     const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
-      if (error.status === 0 && journal?.base) return null;
+      if (error.status === 0 && base) return null;
       throw error;
     });
-    if (!answer) return journal.base;
+    if (!answer) return base;
     revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
     const { merged } = await answer.json();
-    if (journal?.base) await take(name, merged, journal);
+    await take(name, merged).catch(() => {}); // a full disk
     return merged;
   });

@@ -2,7 +2,7 @@
 /** What this browser keeps of players by their names, when a name and its account have changed. It loads only then. */
 
 import { dayKey, gameKey, local } from "./http.js";
-import { change } from "./journal.js";
+import { kept } from "./journal.js";
 
 /** Move the journal and the saved games to another name, unless there is something under it. @param {string} from @param {string} to */
 function move(from, to) {
@@ -12,10 +12,10 @@ function move(from, to) {
     local?.setItem(key(to), game);
     local?.removeItem(key(from));
   }
-  return change(({ of }) => {
-    if (!of[from] || of[to]) return;
-    of[to] = of[from];
-    delete of[from];
+  return kept.change(({ players }) => {
+    if (!players[from] || players[to]) return;
+    players[to] = players[from];
+    delete players[from];
   });
 }
 

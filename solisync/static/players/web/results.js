@@ -4,7 +4,7 @@
 import { readOwn } from "./api.js";
 import { DAY_HOURS } from "./goal.js";
 import { username } from "./http.js";
-import { enter, GUEST, handOver, journalOf, journals, localTime } from "./journal.js";
+import { enter, GUEST, handOver, journalOf, journals } from "./journal.js";
 import { byId, counted, countDown, h, sentence } from "./page.js";
 import * as win from "./win.js";
 
@@ -22,8 +22,7 @@ const followed = new Set();
 /** Enter a finished game, and send it. @param {Game} game */
 export async function entered(game) {
   const date = new Date();
-  const { replay, ...finished } = game.record({ seconds: game.seconds, date });
-  await enter({ ...finished, at: localTime(date) }, game.upload(date), game.player);
+  await enter(game.record({ seconds: game.seconds, date }), date, game.player);
   await sent();
   await statistics();
 }
@@ -103,7 +102,7 @@ async function renderOutbox(all, trouble) {
   }
 }
 
-/** @param {import("./http.js").Refusal} error @param {import("./journals.js").Win[]} wins @param {number} games */
+/** @param {import("./http.js").Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
 function waiting(error, wins, games) {
   const late = wins.some(({ day }) => day)
     ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).`

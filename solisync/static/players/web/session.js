@@ -9,7 +9,9 @@
  */
 
 import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
+import { accountOf } from "./device_journal.js";
 import { exclusively, sleep } from "./locks.js";
+import { newKey } from "./transport.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
 
@@ -44,7 +46,7 @@ function announce(next, ended = false) {
 
 /** Use a grant from the server in all tabs. What this browser keeps by name is the account's. @param {Grant} next */
 async function welcome(next) {
-  const account = JSON.parse(atob(next.token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub;
+  const account = accountOf({ access_token: next.token });
   const names = new Map(JSON.parse(local?.getItem(ACCOUNTS) ?? "[]"));
   if (names.get(next.username) !== account) {
     if (names.size) await import("./renamed.js").then(({ follow }) => follow(names, account, next.username));
@@ -58,10 +60,9 @@ channel.onmessage = ({ data }) => {
   else if (grant && username()) channel.postMessage({ grant });
 };
 
-/** Send a request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {object} [headers] */
-async function replaceCookie(method, path, body, headers) {
-  headers = { "Content-Type": "application/json", ...headers };
-  const answer = await send(path, { method, headers: { ...headers }, body: JSON.stringify(body), keepalive: true });
+/** Send a request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {string} [bearer] */
+async function replaceCookie(method, path, body, bearer) {
+  const answer = await send(path, { method, token: bearer, body: JSON.stringify(body), keepalive: true });
   const { access_token: token, username } = await answer.json();
   local?.removeItem(RETRY);
   if (token) await welcome({ token, username, since: Date.now() });
@@ -79,10 +80,9 @@ async function signIn(body, begin) {
     throw error;
   });
   own?.removeItem(SIGNING);
+  const { begin: noteSession } = await import("./journal.js");
+  await noteSession(username() ?? "").catch(() => {}); // on a full disk, the next first sync of a day sends games again
 }
-
-const newKey = () =>
-  [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16).padStart(8, "0")).join("");
 
 /** Exchange the cookie for the next one and a grant. The key stays stored until there is an answer, so that any page can repeat the request. */
 async function refresh() {
@@ -132,7 +132,7 @@ export const again = () =>
     await refresh().catch(({ status }) => status === 401 && local?.removeItem(ASIDE)); // the service has removed the cookie
   });
 
-/** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(headers: object) => Promise<T>} work @param {string} [as] the only player for whom it may run */
+/** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only player for whom it may run */
 async function authorized(work, as) {
   for (let last = false; ; last = true) {
     if (username() && !grant) await renew();
@@ -142,7 +142,7 @@ async function authorized(work, as) {
       throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
     const { token } = grant;
     try {
-      return await work({ Authorization: `Bearer ${token}` });
+      return await work(token);
     } catch (error) {
       if (error.code === "user_not_found") setAside();
       if (last || error.code !== "unauthorized") throw error;
@@ -153,11 +153,10 @@ async function authorized(work, as) {
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export function exchange(method, path, body = {}) {
-  /** @param {object} [headers] */
-  const work = (headers) =>
+  const work = (/** @type {string | undefined} */ token = undefined) =>
     exclusively(KEY, async () => {
       if (local?.getItem(RETRY)) await refresh().catch(() => {}); // otherwise a late answer would bring back the old session
-      const begin = (/** @type {object} */ given) => replaceCookie(method, path, given, headers);
+      const begin = (/** @type {object} */ given) => replaceCookie(method, path, given, token);
       return method === "POST" && path === "/api/session" ? signIn(body, begin) : begin(body);
     });
   return method === "PUT" ? authorized(work) : work();
@@ -165,15 +164,18 @@ export function exchange(method, path, body = {}) {
 
 /** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = (method, path, { json, body, as, signal } = {}) =>
-  authorized((headers) => {
-    const type = body?.type ?? (json ? "application/json" : undefined);
-    return send(path, {
-      method,
-      signal,
-      body: json ? JSON.stringify(json) : body,
-      headers: { ...headers, ...(type && { "Content-Type": type }) },
-    });
+  authorized((token) => {
+    const headers = body && { "Content-Type": body.type };
+    return send(path, { method, signal, token, body: json ? JSON.stringify(json) : body, headers });
   }, as);
+
+/** How client.js sends requests as the player, by the cookie. @type {import("./client.js").Carrier} */
+export const carrier = {
+  authorized,
+  async account() {
+    return username() ?? (await authorized(async () => "")); // throws
+  },
+};
 
 /** The player's data from the server. If the username has changed there, this browser stores the new one. */
 export async function me() {

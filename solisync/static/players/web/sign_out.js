@@ -3,8 +3,7 @@
 
 import { exchange } from "./api.js";
 import { username } from "./http.js";
-import { change, journals } from "./journal.js";
-import { forgetProgress, journalOf } from "./journals.js";
+import { forget, journalOf, journals } from "./journal.js";
 import { sleep } from "./locks.js";
 import { settle } from "./outbox.js";
 import { counted, h } from "./page.js";
@@ -47,5 +46,5 @@ export async function signOut() {
   const games = await unsent(name);
   if (games && !(await leaves(name, games))) return;
   await exchange("DELETE", "/api/session");
-  await change((all) => forgetProgress(all, name));
+  await forget(name);
 }

@@ -2,11 +2,12 @@
 /** The player's statistics and progress: of the account, or of the games that were played signed out in this browser. */
 
 import { username } from "./http.js";
+import { DAY_MS } from "./device_journal.js";
 import { GUEST, journalOf, journals, localTime } from "./journal.js";
 import { daysIn } from "./own_days.js";
 import { clock, counted, fill, h, score } from "./page.js";
-import { statsOf, weekOf } from "./progress.js";
 import { pull } from "./pulled.js";
+import { statsOf } from "./shown.js";
 
 const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
 
@@ -46,6 +47,15 @@ const WEEKLY = [
   ["weekly_draw_three", 1, "win drawing three"],
 ];
 
+/** The ISO week of a local date, as 2026-W47. @param {string} date */
+function weekOf(date) {
+  const day = new Date(`${date.slice(0, 10)}T00:00:00Z`);
+  day.setUTCDate(day.getUTCDate() + 4 - (day.getUTCDay() || 7)); // the Thursday of a week decides its year
+  const year = day.getUTCFullYear();
+  const week = 1 + Math.floor((day.getTime() - Date.UTC(year, 0, 1)) / (7 * DAY_MS));
+  return `${year}-W${String(week).padStart(2, "0")}`;
+}
+
 /** @param {any} progress @returns {[string, string][]} */
 function progressOf({ level, total_xp: points, weekly_goal_week_iso: week, weekly_goal_progress: goals }) {
   const done = week === weekOf(localTime(new Date())) ? goals : {};
@@ -64,7 +74,10 @@ export async function standing(today) {
   const name = username();
   const answer = name && (await pull());
   const { games } = journalOf(await journals(), name ?? GUEST);
-  const stats = statsOf(answer, games);
+  const stats = statsOf(
+    answer,
+    games.map(({ game }) => game),
+  );
   const none = h(
     "p",
     {},

@@ -165,13 +165,16 @@ async function factsOf(all) {
   const { base, games } = journalOf(all, name ?? GUEST);
   const facts = [["Points", score(game.score)]];
   if (base || !name) {
-    const { statsOf } = await import("./progress.js").catch(() => ({ statsOf: () => ({}) })); // offline
+    const { statsOf } = await import("./shown.js").catch(() => ({ statsOf: () => ({}) })); // offline
     const {
       best_single_score: best,
       win_streak_current: row,
       games_won: won,
       games_played: played,
-    } = statsOf(base, games);
+    } = statsOf(
+      base,
+      games.map(({ game }) => game),
+    );
     isBest = won > 1 && game.score > 0 && game.score >= best;
     if (won)
       facts.push(["Best", score(best)], ["Win streak", score(row)], ["Won", `${score(won)} of ${score(played)}`]);
