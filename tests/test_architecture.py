@@ -15,7 +15,6 @@ SHARED = {
     "page.js",
     "http.js",
     "transport.js",
-    "locks.js",
     "playback.js",
     "board.js",
     "gestures.js",

@@ -15,7 +15,7 @@ ENTER = """async (count) => {
   const { enter } = await web("journal.js");
   for (let number = 0; number < count; number++) {
     const id = crypto.randomUUID();
-    await enter({ id, at: "", won: true, score: 1, seconds: 9, draw: 1, undone: false, day: null }, "x".repeat(20_000));
+    await enter({ id, won: true, score: 1, seconds: 9, draw: 1, replay: { moves: "x".repeat(20_000) } }, new Date());
   }
 }"""
 GUEST = f"{JOURNALS}.of['']"

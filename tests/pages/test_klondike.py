@@ -141,7 +141,7 @@ def test_uploads_of_the_page_are_verified_literally(visitor, undo):
         assert first == again
         body, score, _ = first
         uploaded = json.loads(body)
-        assert (uploaded["seed"], uploaded["moves"]) == (replay["seed"], replay["moves"])
+        assert (int(uploaded["seed"]), uploaded["moves"]) == (replay["seed"], replay["moves"])
         verdict = check_literally(body.encode())
         assert (verdict.status, verdict.ruleset) == (Status.VERIFIED, RULESET)
         assert (verdict.score, verdict.undos) == (score, inputs.count("Undo")) == (replay["final_score"], verdict.undos)

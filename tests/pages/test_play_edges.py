@@ -16,11 +16,9 @@ from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, unt
 from tests.pages.visitor import Game, answered, until
 
 FINISH = """async () => {
-  const { enter, localTime } = await web("journal.js");
+  const { enter } = await web("journal.js");
   const { settle } = await web("outbox.js");
-  const at = localTime(new Date());
-  const id = crypto.randomUUID();
-  await enter({ id, at, won: true, score: 100, seconds: 300, draw: 1, undone: false, day: null }, null);
+  await enter({ id: crypto.randomUUID(), won: true, score: 100, seconds: 300, draw: 1 }, new Date());
   await settle();
 }"""
 WAITS = "document.getElementById('waiting').textContent"
@@ -146,9 +144,8 @@ def refuse(answer, asked, route):
     route.fulfill(**answer)
 
 
-@pytest.mark.parametrize("call", ["pull", "push"])
-def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
-    """The game stays in the browser after a refused pull or push, is sent no earlier than allowed, and counts once."""
+def test_refused_games_are_reported_and_lose_no_game(visit, site):
+    """The game stays in the browser, is sent no earlier than allowed, and counts once."""
     ann = visit()
     ann.register()
     page = ann.page
@@ -156,16 +153,12 @@ def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
         asked = []
         page = opened(ann)
         ann.settle()
-        if call == "pull":  # a page pulls once per load
-            page.goto("/replays")
-        ann.context.route(f"**/api/sync/{call}", partial(refuse, refusal(status), asked))
-        if call == "pull":
-            opened(ann)
+        ann.context.route("**/api/games", partial(refuse, refusal(status), asked))
         page.evaluate(FINISH)
         until(page, f"{WAITS}.includes('1 game waits to be sent')")
         assert words in page.inner_text("#waiting"), status
         assert len(asked) == (2 if status == 401 else 1)  # the second request has a new token
-        ann.context.unroute(f"**/api/sync/{call}")
+        ann.context.unroute("**/api/games")
         page.goto("/replays")
         page = opened(ann)  # a new page retries
         until(page, f"(async () => !{JOURNALS}.of.ann.games.length)()")
@@ -174,7 +167,7 @@ def test_refused_call_is_reported_and_loses_no_game(visit, site, call):
     assert journals(page, f"{JOURNALS}.known.length") == len(REFUSALS)
 
 
-@pytest.mark.parametrize("call", ["sync/pull", "sync/push", "replays"])
+@pytest.mark.parametrize("call", ["games", "replays"])
 def test_unknown_account_is_noticed_at_each_call(visit, call):
     """The browser keeps the game, and sends no further request after the first refused call."""
     ann = visit(reduced_motion="reduce")
@@ -193,7 +186,7 @@ def test_unknown_account_is_noticed_at_each_call(visit, call):
     ann.settle()
     assert len(asked) == 1
     unsent = journals(page, f"{JOURNALS}.of.ann")
-    assert len(unsent["games"] if "sync" in call else unsent["wins"]) == 1
+    assert len(unsent["games"] if call == "games" else unsent["wins"]) == 1
 
 
 def sharing(visitor, way):
@@ -237,7 +230,7 @@ def test_win_can_be_shared(visit, site, way, signed_in):
 
 @pytest.mark.parametrize("signed_in", [True, False])
 def test_share_of_a_day_has_no_solution(visit, site, signed_in):
-    """It has the day's address, the goal and the streak, for players with and without an account."""
+    """It has the day's address, the goal and the streak. The service counts a streak for the day's deal alone."""
     ann = visit(reduced_motion="reduce")
     sharing(ann, "copied")
     if signed_in:
@@ -247,7 +240,7 @@ def test_share_of_a_day_has_no_solution(visit, site, signed_in):
     day = {"date": today, "description": "The goal", "target_score": None, "max_time_secs": 480}
     keep(ann.page, replay, moves, ms=312_000, day=day)
     page = opened(ann, f"/play?daily={today}")
-    until(page, f"{RESULT}.includes('1-day streak · next deal in ')")
+    until(page, f"{RESULT}.includes('{'' if signed_in else '1-day streak · '}next deal in ')")
     if signed_in:
         page.wait_for_selector("#won-next a", timeout=PATIENCE * 1000)
     date = page.evaluate(
@@ -255,7 +248,7 @@ def test_share_of_a_day_has_no_solution(visit, site, signed_in):
       { day: "numeric", month: "short", timeZone: "UTC" })""",
         today,
     )
-    told = f"Solitaire · {date} · 5:12 · {replay['final_score']} points ✓ · 1-day streak"
+    told = f"Solitaire · {date} · 5:12 · {replay['final_score']} points ✓{'' if signed_in else ' · 1-day streak'}"
     assert shared_text(page, "copied") == f"{told} {site}/play?daily={today}"
 
 

@@ -5,9 +5,8 @@
  * Each game has an id, under which the service counts it once. So requests are repeated until they have an answer.
  */
 
-import { Stream } from "./events.js";
 import { accept, DAY_MS, entering, entryOf, isDue, isUnsent, playerOf, sendAgain, waits } from "./device_journal.js";
-import { shown, unplayed } from "./shown.js";
+import { shown } from "./shown.js";
 import { open, repeated, request, SolisyncError, unanswered } from "./transport.js";
 
 /**
@@ -32,16 +31,12 @@ export class Client {
   /** @type {Map<string, Set<(data: any) => void>>} */
   #listeners = new Map();
   #closed = new AbortController();
-  /** @type {Stream | null} */
-  #stream = null;
-  /** The games of uploads without a verdict. @type {Set<string>} */
-  #awaited = new Set();
-  /** The verdicts that were reported, by replay. @type {Map<string, string>} */
-  #verdicts = new Map();
+  /** @type {Promise<import("./following.js").Following> | null} */
+  #following = null;
+  /** The revision of the last answer with progress, and the games of uploads without a verdict. */
+  #seen = { revision: /** @type {string | null} */ (null), awaited: /** @type {Set<string>} */ (new Set()) };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  /** @type {string | null} the revision of the last answer with progress */
-  #revision = null;
 
   /** @param {string} url the address of the service @param {Kept} kept @param {Carrier} carrier @param {boolean} background */
   constructor(url, kept, carrier, background) {
@@ -50,7 +45,7 @@ export class Client {
     /** @protected */ this.carrier = carrier;
     this.background = background;
     const online = () => {
-      this.#stream?.restart();
+      this.#following?.then(({ stream }) => stream.restart());
       this.later(0);
     };
     globalThis.addEventListener?.("online", online, { signal: this.#closed.signal }); // in browsers
@@ -82,7 +77,7 @@ export class Client {
       as,
     );
     const [, revision] = /"(.*)"/.exec(headers.get("ETag") ?? "") ?? [];
-    if (json.merged) this.#revision = revision ?? null;
+    if (json.merged) this.#seen.revision = revision ?? null;
     return json;
   }
 
@@ -119,7 +114,7 @@ export class Client {
     await former?.push(name, (body) => this.#take(name, "POST", "/api/sync/push", { body }));
     await this.#count(name, signal);
     await this.#upload(name, again);
-    if (this.#stream?.open) await this.#askForVerdicts(); // their events may have come before the answers to the uploads
+    await (await this.#following)?.settled(); // events of verdicts may have come before the answers to the uploads
   }
 
   /** Send a request, and take the progress in its answer. @param {string} name @param {string} method @param {string} path @param {{body?: string, signal?: AbortSignal}} [content] @param {(player: import("./device_journal.js").Player, answer: any) => void} [settle] */
@@ -187,7 +182,7 @@ export class Client {
           entry.win = { body: replay ? null : (body ?? null), replay: replay ?? null, refused: !replay };
       });
       if (isFull) break;
-      if (replay) this.#awaited.add(id);
+      if (replay) this.#seen.awaited.add(id);
     }
     if (refusal) throw refusal;
   }
@@ -201,8 +196,8 @@ export class Client {
   }
 
   /** Push other progress than games, which the service merges with the player's: achievements, unlocks, and fields of your own. The same again changes nothing. @param {Change} change @param {Options} [options] */
-  push(change, options) {
-    const body = JSON.stringify(unplayed(change));
+  async push(change, options) {
+    const body = JSON.stringify((await import("./unplayed.js")).unplayed(change));
     return this.alone(async () => {
       await this.#take(await this.carrier.account(), "POST", "/api/sync/push", { ...options, body });
       this.tell("progress");
@@ -257,44 +252,22 @@ export class Client {
 
   /** Keep a stream of events open, pull when the progress has changed elsewhere, and report verdicts. @param {string[]} [boards] whose changes are events too */
   stream(boards = []) {
-    if (this.#stream) return;
+    const { kept, carrier, url } = this;
     const query = new URLSearchParams(boards.map((board) => ["board", board]));
-    const ask = (/** @type {AbortSignal} */ signal) =>
-      this.carrier.authorized((token) => open(`${this.url}/api/events?${query}`, { token, signal }));
-    this.#stream = new Stream(ask, (event) => this.#hear(event).catch((error) => this.tell("trouble", error)));
-    this.#stream
-      .run(this.#closed.signal)
-      .catch((error) => this.tell("trouble", error))
-      .finally(() => (this.#stream = null));
-  }
-
-  /** @param {import("./events.js").StreamEvent} event */
-  async #hear({ event, data }) {
-    if (event === "alive") return;
-    this.tell("event", { event, data });
-    if (event === "verdict") await this.#judged(data.replay_id, data.status);
-    if (event === "progress" && data.own) this.#revision = data.revision;
-    else if ((event === "hello" || event === "progress") && data.revision !== this.#revision) await this.pull();
-    if (event === "hello") await this.#askForVerdicts(); // their events may have been sent before the stream was open
-  }
-
-  async #askForVerdicts() {
-    for (const game of this.#awaited) {
-      const verdict = await this.verdict(game);
-      const replay = entryOf(await this.kept.read(), game)?.win?.replay;
-      if (replay && verdict && verdict.status !== "pending") await this.#judged(replay, verdict.status);
-    }
-  }
-
-  /** Report a verdict once. @param {string} replay @param {Status} status */
-  async #judged(replay, status) {
-    const { players } = await this.kept.read();
-    const games = Object.values(players).flatMap(({ games }) => games);
-    const game = games.find(({ win }) => win?.replay === replay)?.game.game_id ?? null;
-    if (game) this.#awaited.delete(game);
-    if (this.#verdicts.get(replay) === status) return;
-    this.#verdicts.set(replay, status);
-    this.tell("verdict", { replay_id: replay, game_id: game, status });
+    const tools = {
+      kept,
+      seen: this.#seen,
+      open: (/** @type {AbortSignal} */ signal) =>
+        carrier.authorized((token) => open(`${url}/api/events?${query}`, { token, signal })),
+      tell: this.tell.bind(this),
+      pull: () => this.pull(),
+      verdict: (/** @type {string} */ id) => this.verdict(id),
+    };
+    this.#following ??= import("./following.js").then(({ Following }) => {
+      const following = new Following(tools);
+      following.run(this.#closed.signal).finally(() => (this.#following = null));
+      return following;
+    });
   }
 
   /** End the stream and the work in the background. The store stays. */

@@ -1,7 +1,7 @@
 // @ts-check
 /** A stream of events, which opens again after each end (docs/live.md). */
 
-import { sleep } from "./locks.js";
+import { sleep } from "./transport.js";
 
 /** @typedef {{event: string, data?: any}} StreamEvent the event "alive" is a heartbeat */
 

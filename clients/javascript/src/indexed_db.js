@@ -43,17 +43,8 @@ function keepsNothing() {
   }
 }
 
-/** Whether a database exists. @param {string} name @returns {Promise<boolean>} */
-const exists = (name) =>
-  new Promise((resolve) => {
-    const asked = indexedDB.open(name);
-    asked.onupgradeneeded = () => asked.transaction?.abort();
-    asked.onerror = () => resolve(false);
-    asked.onsuccess = () => {
-      asked.result.close();
-      resolve(true);
-    };
-  });
+/** Whether a database may exist: some browsers don't say. @param {string} name */
+const exists = async (name) => !indexedDB.databases || (await indexedDB.databases()).some((each) => each.name === name);
 
 /**
  * Keeps the value in IndexedDB, for all tabs of a browser. After an error, such as a full disk, it still has the value

@@ -155,7 +155,8 @@ export function play(position, move, draw) {
     return { position: { piles: { ...piles, ...after }, down }, cards, flipped: null, turned: !s.length };
   }
   const { from, to, count } = move;
-  if (from === to || to === "s" || to === "w" || (from[0] === "f" && to[0] === "f") || count < 1) return null;
+  if (from === to || to === "s" || to === "w" || (from[0] === "f" && to[0] === "f")) return null;
+  if (!piles[from] || !piles[to] || !(count >= 1)) return null;
   const rest = piles[from].length - count;
   const cards = run(position, from, rest);
   if (!cards.length || !takes(to, piles[to], cards)) return null;

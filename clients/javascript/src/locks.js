@@ -1,14 +1,9 @@
 // @ts-check
 /** Work that only one tab of this browser does at a time. */
 
-const LEASE_MS = 32_000; // twice the time that an answer may take
+import { sleep } from "./transport.js";
 
-/** @param {number} milliseconds @param {AbortSignal | null} [signal] ends the pause early */
-export const sleep = (milliseconds, signal) =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
-  });
+const LEASE_MS = 32_000; // twice the time that an answer may take
 
 /** localStorage, or null if the browser refuses it. */
 function storage() {

@@ -9,7 +9,7 @@ import { DAY_MS, isUnsent } from "./device_journal.js";
  */
 
 /** The statistics before the first game. */
-const NO_GAMES = {
+export const NO_GAMES = {
   games_played: 0,
   games_won: 0,
   games_lost: 0,
@@ -22,7 +22,8 @@ const NO_GAMES = {
   draw_one_wins: 0,
   draw_three_wins: 0,
 };
-const NO_DAYS = {
+/** The progress before the first game, as far as every push has it. */
+export const NO_DAYS = {
   total_xp: 0,
   level: 0,
   daily_challenge_last_completed: null,
@@ -31,24 +32,6 @@ const NO_DAYS = {
   unlocked_card_backs: [0],
   unlocked_backgrounds: [0],
 };
-const NEVER = "1970-01-01T00:00:00Z";
-const NOBODY = "00000000-0000-0000-0000-000000000000";
-
-/** The payload of a player who has never played, with other progress. Games aren't counted by a push. @param {any} change */
-export function unplayed({ stats, progress, ...more }) {
-  for (const name of Object.keys({ ...stats, ...progress }))
-    if (name in NO_GAMES || (name in NO_DAYS && !name.startsWith("unlocked")) || name.startsWith("daily"))
-      throw new TypeError(`${name} follows from games: finish() sends them`);
-  return {
-    achievements: [],
-    ...more,
-    user_id: NOBODY,
-    stats: { ...stats, ...NO_GAMES, last_modified: NEVER }, // JSON has null for Infinity, which the service knows
-    progress: { ...NO_DAYS, ...progress, last_modified: NEVER },
-    last_modified: NEVER,
-  };
-}
-
 /** @param {any} stats @param {import("./device_journal.js").Game} game */
 function count(stats, { won, score = 0, seconds = 0, draw_mode: draw, mode }) {
   stats.games_played += 1;

@@ -5,7 +5,7 @@ import { Client } from "./client.js";
 import { accountOf, moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
 import { Kept } from "./kept.js";
 import { memoryStore } from "./stores.js";
-import { become, leaveGuest, newGuest, Tokens } from "./tokens.js";
+import { become, leaveGuest, Tokens } from "./tokens.js";
 import { repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
@@ -157,29 +157,9 @@ export class Solisync extends Client {
     await this.#restore();
     if ((await this.kept.read()).joining)
       await (await import("./joins.js")).firstJoin(this.#tools, (error) => this.tell("trouble", error));
-    await this.#giveKey(await this.#tokens.account());
-  }
-
-  /** Give a guest a key that began with version 1.1. @param {string} account */
-  async #giveKey(account) {
-    const { isGuest, guest } = await this.kept.read();
-    if (this.#keyed || isGuest === false || (guest?.id === account && guest.had)) return;
-    const me = await this.me();
+    const { isGuest, guest, player } = await this.kept.read();
+    if (this.#keyed || isGuest === false || (guest?.had && guest.id === player)) return;
+    await (await import("./guest_keys.js")).giveKey(this.#tools);
     this.#keyed = true; // once a start
-    const key = await this.kept.change((journal) => {
-      if (journal.player !== account) return null;
-      journal.isGuest = me.guest === true;
-      if (journal.isGuest && journal.guest?.id !== account) journal.guest = newGuest(account);
-      return journal.isGuest && journal.guest?.key;
-    });
-    if (!key) return;
-    try {
-      await this.ask("PUT", "/api/me/guest-key", { body: JSON.stringify({ guest_key: key }) });
-    } catch {
-      return; // a node of version 1.1 knows no keys
-    }
-    await this.kept.change(({ guest }) => {
-      if (guest?.key === key) guest.had = true;
-    });
   }
 }

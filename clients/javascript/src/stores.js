@@ -1,8 +1,6 @@
 // @ts-check
 /** Stores, which keep one value: in memory, or in localStorage. indexed_db.js has the one for all tabs of a browser. */
 
-import { exclusively } from "./locks.js";
-
 /**
  * @typedef {object} Store
  * @property {() => Promise<any>} read return the value, or undefined at first
@@ -48,7 +46,7 @@ function itemStore(name) {
       localStorage.setItem(name, JSON.stringify(next));
       return result;
     },
-    exclusively: (work, run) => exclusively(`${name}.${work}`, run),
+    exclusively: async (work, run) => (await import("./locks.js")).exclusively(`${name}.${work}`, run),
   };
 }
 

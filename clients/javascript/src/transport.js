@@ -1,8 +1,6 @@
 // @ts-check
 /** Requests to the service, and the error of a request. */
 
-import { sleep } from "./locks.js";
-
 /**
  * @typedef {{method?: string, headers?: Record<string, string>, body?: BodyInit | null, token?: string,
  *   signal?: AbortSignal | null, keepalive?: boolean}} Content `token`: the access token
@@ -41,6 +39,13 @@ export class SolisyncError extends Error {
 export const unanswered = (status = 0, retryAfter = 0) =>
   new SolisyncError(status, "network", "The server can’t be reached. Nothing is lost; please try again.", {
     retryAfter,
+  });
+
+/** @param {number} milliseconds @param {AbortSignal | null} [signal] ends the pause early */
+export const sleep = (milliseconds, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => resolve(clearTimeout(timer)), { once: true });
   });
 
 /** A new key for a request that may be repeated. */

@@ -43,3 +43,16 @@ test("undo takes back the last 64 moves, as on the server", () => {
   while (game.undo()) undone += 1;
   assert.deepEqual([undone, game.canUndo], [64, false]);
 });
+
+test("the rules refuse piles and counts that don't exist", () => {
+  const game = Klondike.deal("2202", "DrawOne");
+  for (const [from, to, count] of [
+    ["t9", "f0", 1],
+    ["t0", "f9", 1],
+    ["t0", "", 1],
+    ["t0", "f0", NaN],
+    ["t0", "f0", 1.5],
+    ["t0", "f0", 99],
+  ])
+    assert.equal(game.play(/** @type {any} */ ({ from, to, count })), null);
+});

@@ -193,7 +193,7 @@ test("other progress is pushed beside a player who has never played", async () =
     { progress: { total_xp: 5 } },
     { progress: { daily_challenge_streak: 5 } },
   ])
-    assert.throws(() => solis.push(change), TypeError);
+    await assert.rejects(solis.push(change), TypeError);
 });
 
 test("a replay that was refused is uploaded again on request", async () => {

@@ -24,7 +24,6 @@ SHARED = (
     "page.js",
     "http.js",
     "transport.js",
-    "locks.js",
     "icon.svg",
     "playback.js",
     "board.js",

@@ -9,7 +9,7 @@
 import { ask } from "./api.js";
 import { Stream } from "./events.js";
 import { Refusal, username } from "./http.js";
-import { sleep } from "./locks.js";
+import { sleep } from "./transport.js";
 import { byId, h, sentence, signInPath } from "./page.js";
 
 /** @typedef {import("./events.js").StreamEvent & {boards?: string[]}} Event an event of the stream, and the boards that the stream follows */

@@ -10,8 +10,8 @@
 
 import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
 import { accountOf } from "./device_journal.js";
-import { exclusively, sleep } from "./locks.js";
-import { newKey } from "./transport.js";
+import { exclusively } from "./locks.js";
+import { newKey, sleep } from "./transport.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
 

@@ -4,7 +4,7 @@
 import { exchange } from "./api.js";
 import { username } from "./http.js";
 import { forget, journalOf, journals } from "./journal.js";
-import { sleep } from "./locks.js";
+import { sleep } from "./transport.js";
 import { settle } from "./outbox.js";
 import { counted, h } from "./page.js";
 
