@@ -157,6 +157,17 @@ async function replace(place, text, held) {
   await folder?.close();
 }
 
+/** Add the replays that the client for Rust keeps in files of their own. @param {string} directory @param {any} journal */
+async function withReplays(directory, journal) {
+  for (const entry of Object.values(Object(journal?.players)).flatMap((player) => player?.games ?? [])) {
+    const { game, win } = Object(entry);
+    if (win?.body !== null || win.replay || win.refused) continue;
+    win.body = await readFile(join(directory, "replays", `${game?.game_id}.json`), "utf8").catch(unless("ENOENT"));
+    win.refused = win.body === null;
+  }
+  return journal;
+}
+
 /** @param {string} directory @param {string} file its name @param {string} prefix of the names of locks @returns {import("./src/stores.js").Store} */
 function storeOf(directory, file, prefix = "") {
   const queues = new Queues();
@@ -169,7 +180,7 @@ function storeOf(directory, file, prefix = "") {
     });
   const parsed = async () => {
     const text = await readFile(place, "utf8").catch(unless("ENOENT"));
-    return text ? JSON.parse(text) : undefined;
+    return text ? withReplays(directory, JSON.parse(text)) : undefined;
   };
   const sound = () =>
     parsed().catch(async (error) => {

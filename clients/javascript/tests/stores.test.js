@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -188,4 +188,22 @@ test("a file that isn't JSON is renamed, and never overwritten", async () => {
   const damaged = (await readdir(directory)).filter((file) => file.includes(".damaged."));
   const texts = await Promise.all(damaged.map((file) => readFile(join(directory, file), "utf8")));
   assert.deepEqual(texts.sort(), ["[", '{"version": 2, "pla']);
+});
+
+test("replays in files are read with the journal", async () => {
+  const directory = await place();
+  const entry = (/** @type {string} */ id) => ({
+    game: { game_id: id },
+    win: { body: null, replay: null, refused: false },
+  });
+  const journal = {
+    version: 2,
+    players: { ann: { games: [entry("a"), { game: {}, win: null }, entry("b")] }, bob: null },
+  };
+  await writeFile(join(directory, "solisync-2.json"), JSON.stringify(journal));
+  await mkdir(join(directory, "replays"));
+  await writeFile(join(directory, "replays", "a.json"), '{"game_id":"a"}');
+  const { games } = (await fileStore(directory).read()).players.ann;
+  assert.deepEqual(games[0].win, { body: '{"game_id":"a"}', replay: null, refused: false });
+  assert.deepEqual(games[2].win, { body: null, replay: null, refused: true }); // nothing is left to upload
 });
