@@ -5,25 +5,24 @@ from datetime import UTC
 
 from msgspec.structs import asdict
 
-from ..access.client_address import bucket, parse_address
 from ..access.passwords import Passwords
 from ..acts import players as acts
 from ..acts.act import Act, Why
 from ..errors import FatalError, NotFound
+from ..players import finding
 from ..players.export_document import export_document
 from ..players.facts import facts, history_of
-from ..postgres.transaction import Statements
+from ..players.finding import SLOW, Where
 from ..process.audit import audit
 from ..rules.accounts import check_username
 from ..rules.administration import MESSAGE_MAX, check_text
 from ..rules.recovery import digest, new_reset_token, on_site, reset_path
-from ..rules.shapes import canonical_uuid
 from ..rules.texts import bytes_shown
 from ..storage.operators.acts import record_export
 from ..storage.paging import FIRST_TIME
-from ..storage.players import history, players
+from ..storage.players import players
 from ..storage.players.export import begin
-from ..storage.players.players import MOST, FoundPlayer, ListedPlayer
+from ..storage.players.players import MOST, ListedPlayer
 from .output import Column, shown
 from .task import Task, no_such_player, player
 
@@ -107,49 +106,18 @@ async def find(task: Task) -> None:
     text = task.chosen.text.strip()
     if not text:
         raise FatalError("solisync: give a text to search for")
-    if task.chosen.address:
-        await _find_visitors(task, text)
-        return
+    where: Where = "part" if task.chosen.part else "name"
+    where = "display_name" if task.chosen.display_name else where
+    where = "address" if task.chosen.address else where
     async with task.connection() as statements:
-        found, cut = await _find(task, statements, text)
-    write = task.output.table(FOUND_COLUMNS)
-    for each in found[:MOST]:
+        found = await finding.find(statements, task.reactor, text, where, MOST, PART_SECONDS, None)
+    write = task.output.table(VISITOR_COLUMNS if where == "address" else FOUND_COLUMNS)
+    for each in found.visitors or found.players:
         write(fields_of(each))
-    if len(found) > MOST:
-        task.progress.remark(ONLY.format(MOST))
-    elif cut is not None:
-        task.progress.remark(cut)
-
-
-async def _find_visitors(task: Task, text: str) -> None:
-    """List the players with events from an address, latest first."""
-    address = parse_address(text)
-    if address is None:
-        raise FatalError(f"solisync: '{text}' is not an address")
-    async with task.connection() as statements:
-        found = await history.of_client(statements, bucket(address), most=MOST + 1)
-    write = task.output.table(VISITOR_COLUMNS)
-    for each in found[:MOST]:
-        write(fields_of(each))
-    if len(found) > MOST:
-        task.progress.remark(ONLY.format(MOST))
-
-
-async def _find(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
-    """Return the players found, and a remark if the search ended early."""
-    if task.chosen.part or task.chosen.display_name:
-        return await _find_part(task, statements, text)
-    user_id = canonical_uuid(text)
-    found = await players.by_ids(statements, [user_id]) if user_id else []
-    return found or await players.by_beginning(statements, text, most=MOST + 1), None
-
-
-async def _find_part(task: Task, statements: Statements, text: str) -> tuple[list[FoundPlayer], str | None]:
-    wanted = {"display_names": task.chosen.display_name, "most": MOST}
-    found, following = await players.by_part(statements, task.reactor, text, seconds=PART_SECONDS, **wanted)
-    if following is None:
-        return found, None
-    return found, f"stopped after {PART_SECONDS:g} s: there may be more" if len(found) < MOST else ONLY.format(MOST)
+    if found.next is not None:
+        cut = where in SLOW and len(found.players) < MOST
+        text = f"stopped after {PART_SECONDS:g} s: there may be more" if cut else ONLY.format(MOST)
+        task.progress.remark(text)
 
 
 HISTORY_COLUMNS = (

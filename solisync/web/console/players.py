@@ -3,38 +3,35 @@
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from msgspec import Meta, Struct
 from twisted.internet.base import ReactorBase
 
-from ...access.client_address import bucket, parse_address
 from ...errors import BadRequest, NotFound
 from ...players.export_document import export_document
 from ...players.facts import facts, history_of, read_place
+from ...players.finding import SLOW, FoundPlayers, Where, find
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.administration import PlayerFacts
 from ...rules.avatars import AVATAR_TYPES, media_type
 from ...rules.export import filename
-from ...rules.queries import EARLIER, ListPosition, read_position
-from ...rules.shapes import canonical_uuid, is_id
+from ...rules.queries import EARLIER
+from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
 from ...storage.operators import acts
 from ...storage.operators.acts import Actor
-from ...storage.players import accounts, avatars, export, history, player_lists, players, sessions
+from ...storage.players import accounts, avatars, export, player_lists, sessions
 from ...storage.players.player_lists import START, Order, PlayerPlace, State
-from ...storage.players.players import FoundPlayer
 from ..route import Content
 from ..wire.reply import Reply
 from .replays import ReplaysQuery, page_of
-from .route import MOST, NO_PLAYER, SHOWN, TEXT_MAX, ExpensiveQueries, Older, Place, Size, cut, get
-from .shapes import FoundPlayers, FoundReplays, PlayerHistory, PlayerSessions
+from .route import MOST, NO_PLAYER, SHOWN, TEXT_MAX, ExpensiveQueries, Older, Place, Size, get
+from .shapes import FoundReplays, PlayerHistory, PlayerSessions
 
 SearchText = Annotated[str, Meta(max_length=TEXT_MAX, description="the text to search for")]
-Where = Literal["name", "part", "display_name", "address"]
 
 PART_SECONDS = 2.0  # limit of a search for a part of a name, which then returns what it has found
 
@@ -61,30 +58,23 @@ class PlayerViews:
     reactor: ReactorBase
     expensive: ExpensiveQueries
 
-    @get(
-        "/players",
-        name="find_players",
-        summary="List players, or find them by name, id or address",
-    )
+    @get("/players", name="find_players", summary="List players, or find them by name, id or address")
     async def find(self, query: PlayersQuery) -> FoundPlayers:
         """List players in an order, newest first by default, or find them by id, name or address."""
-        text, after, size = query.q.strip(), query.after, query.limit or SHOWN
+        text = query.q.strip()
         if query.sort or query.state or (not text and query.where != "address"):
             if text:
                 raise BadRequest("bad_query", "sort and state can't be combined with q")
             return await self._list(query)
-        match query.where:
-            case "address":
-                return await self._find_visitors(text, read_position(after, "after"), size)
-            case "part":
-                return await self._find_part(text, False, (after or "").strip(), size)
-            case "display_name":
-                return await self._find_part(text, True, _read_user(after), size)
-        name = (after or "").strip()
-        user_id = canonical_uuid(text)
-        by_id = await self.database.run(players.by_ids, [user_id]) if user_id else []
-        found = by_id or await self.database.run(players.by_beginning, text, most=size + 1, after=name)
-        return FoundPlayers(*cut(found, size, attrgetter("username")))
+        where = query.where or "name"
+
+        async def search(statements: Statements) -> FoundPlayers:
+            size = query.limit or SHOWN
+            return await find(statements, self.reactor, text, where, size, PART_SECONDS, query.after)
+
+        if where in SLOW:
+            return await self.expensive.run(self.database.run, search)
+        return await self.database.run(search)
 
     async def _list(self, query: PlayersQuery) -> FoundPlayers:
         order, state = query.sort or "newest", query.state
@@ -92,21 +82,6 @@ class PlayerViews:
         size, place = query.limit or (MOST if only else SHOWN), _read_place(query.after)
         page = await self.database.run(player_lists.page, order, state, most=size, after=place)
         return FoundPlayers(page.players, None if page.next is None else str(page.next), more=page.more)
-
-    async def _find_visitors(self, text: str, before: ListPosition | None, size: int) -> FoundPlayers:
-        address = parse_address(text)
-        if address is None:
-            raise BadRequest("bad_query", "q must be an address")
-        found = await self.database.run(history.of_client, bucket(address), most=size + 1, before=before)
-        visitors, following = cut(found, size, lambda each: ListPosition(each.last_at, each.id).text)
-        return FoundPlayers([], following, visitors)
-
-    async def _find_part(self, text: str, display_names: bool, after: str | None, size: int) -> FoundPlayers:
-        async def find(statements: Statements) -> tuple[list[FoundPlayer], str | None]:
-            wanted: dict[str, Any] = {"display_names": display_names, "most": size, "after": after}
-            return await players.by_part(statements, self.reactor, text, seconds=PART_SECONDS, **wanted)
-
-        return FoundPlayers(*await self.expensive.run(self.database.run, find))
 
     @get("/players/{user_id}", name="player", errors=NO_PLAYER)
     async def show(self, user_id: str) -> PlayerFacts:
@@ -191,14 +166,6 @@ def _read_place(after: str | None) -> PlayerPlace:
     if parts is None or not is_id(parts[2]):
         raise BadRequest("bad_query", f"after must be {EARLIER}")
     return PlayerPlace(int(parts[1]), parts[2])
-
-
-def _read_user(after: str | None) -> str | None:
-    """Return the id of the player after whom a page begins, or None for the first page; raises BadRequest."""
-    user_id = None if after is None else canonical_uuid(after)
-    if after is not None and user_id is None:
-        raise BadRequest("bad_query", f"after must be {EARLIER}")
-    return user_id
 
 
 def _known(user_id: str) -> str:

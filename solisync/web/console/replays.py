@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from ...checking.timelines import Timelines
 from ...errors import Conflict, NotFound, Unavailable
 from ...klondike import UNPROVED, in_words
+from ...players.finding import cut
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.queries import ListPosition, read_position
@@ -19,7 +20,7 @@ from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
 from ...storage.replays import listed_replays, replays, verdicts
 from ..wire.reply import Reply
-from .route import NO_REPLAY, Older, cut, get
+from .route import NO_REPLAY, Older, get
 from .shapes import FoundReplays, ReplayFacts
 
 

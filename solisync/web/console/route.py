@@ -1,6 +1,6 @@
 """Code that the resources of the console share.
 
-It declares routes, cuts lists into pages (docs/console.md "Lists"), and limits expensive
+It declares routes and the pages of lists (docs/console.md "Lists"), and limits expensive
 queries.
 """
 
@@ -32,7 +32,6 @@ RETRY_SECONDS = 2
 Size = Annotated[int, Meta(ge=1, le=MOST, description=f"rows of a page; {SHOWN} by default")]
 Place = Annotated[str, Meta(max_length=TEXT_MAX, description="`next` of the previous page; absent for the first page")]
 Text = Annotated[str, Meta(max_length=TEXT_MAX)]
-Next = Annotated[str | None, Meta(description="the position of the next page; null on the last one")]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,12 +75,6 @@ def row_number(before: str | None) -> int:
     if not (re.fullmatch("[1-9][0-9]{0,18}", before) and int(before) <= LAST_NUMBER):
         raise BadRequest("bad_query", f"before must be {EARLIER}")
     return int(before)
-
-
-def cut(rows: list[T], size: int, place: Callable[[T], object], end: object = None) -> tuple[list[T], str | None]:
-    """Return the first `size` rows, and the place of the last of them if there are more rows, else `end`."""
-    following = place(rows[size - 1]) if len(rows) > size else end
-    return rows[:size], None if following is None else str(following)
 
 
 class ExpensiveQueries:

@@ -18,6 +18,7 @@ from ...diagnosis import Finding, host
 from ...diagnosis import database as database_checks
 from ...errors import BadRequest
 from ...housekeeping import NAMES as JOB_NAMES
+from ...players.finding import cut
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...rules.accounts import username_to_look_up
@@ -36,7 +37,7 @@ from ...storage.players.history import ChangedProfile
 from ...storage.replays import checks, listed_replays
 from ..shared_cache import CoalescingCache
 from .replays import ReplaysQuery, page_of
-from .route import ExpensiveQueries, Older, Text, cut, get, put, row_number
+from .route import ExpensiveQueries, Older, Text, get, put, row_number
 from .shapes import (
     Admins,
     Findings,

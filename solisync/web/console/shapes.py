@@ -1,37 +1,23 @@
 """The answers of the console's reading routes. Players and replays equal the output of commands with --json."""
 
 from datetime import datetime
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ...acts.record import ListedAct
 from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
+from ...players.finding import Next
 from ...rules.administration import Admin, PageLink
 from ...rules.sessions import Session
 from ...storage.housekeeping import LastRun
 from ...storage.operators.counts import RowEstimates
 from ...storage.operators.daily_numbers import DayNumbers
-from ...storage.players.history import ChangedProfile, RegisteredPlayer, Visitor
-from ...storage.players.players import FoundPlayer
+from ...storage.players.history import ChangedProfile, RegisteredPlayer
 from ...storage.replays.checks import QueueLengths
 from ...storage.replays.listed_replays import FoundReplay, SameGame, UnprovedEntry
 from ...storage.replays.verdicts import CheckedReplay
 from ...storage.schema import AppliedMigration
-from .route import Next
-
-
-class FoundPlayers(Struct, frozen=True):
-    """A page of players, in the requested order; those that a search found are by name.
-
-    A search by address returns `visitors`: players with events from that address, newest first.
-    """
-
-    players: list[FoundPlayer]
-    next: Next
-    visitors: list[Visitor] = []
-    more: Annotated[bool, Meta(description="whether more players are in the state than this list has")] = False
 
 
 class PlayerHistory(Struct, frozen=True):
