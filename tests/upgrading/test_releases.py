@@ -5,23 +5,33 @@ import lzma
 import os
 import re
 import subprocess
+from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
-from solisync import __version__
+from solisync import __version__, moving_in, storage
 from solisync.embedded.programs import ENVIRONMENT, find_binaries
+from solisync.postgres.declared import statements_of
 from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.administration import administration
 from tests.harness.console import Console
 from tests.harness.housekeeping import make_housekeeping
-from tests.harness.postgres import run_sql
+from tests.harness.postgres import connect, run_sql
 from tests.harness.service import start
 from tests.upgrading import played
 
 HERE = Path(__file__).parent
 RELEASES = sorted(file.name.removesuffix(".sql.xz") for file in HERE.glob("*.sql.xz"))
+BEFORE = "1.1.0"  # nodes of it run beside this version
+STATEMENTS = {
+    statement.name: statement
+    for package in (moving_in, storage)
+    for module in walk_packages(package.__path__, f"{package.__name__}.")
+    for statement in statements_of(import_module(module.name))
+}
 WRITE = os.environ.get("WRITE_RELEASE")
 # What this version answers otherwise on purpose: replays of a suspended player are not listed, admins get the timeline
 # of a refuted replay up to its fault, and another player than oneself has a code of its own.
@@ -84,6 +94,8 @@ async def test_release_dump_has_rows_in_each_table(reactor, migrated_database, o
         (HERE / f"{__version__}.sql.xz").write_bytes(lzma.compress(dump.encode(), preset=9))
         kept = {"secrets": secrets, "answers": said}
         (HERE / f"{__version__}.json.xz").write_bytes(lzma.compress(json.dumps(kept).encode(), preset=9))
+        prepared = {name: statement.preparation for name, statement in STATEMENTS.items()}
+        (HERE / f"{__version__}.statements.xz").write_bytes(lzma.compress(json.dumps(prepared).encode(), preset=9))
 
 
 @pytest.mark.parametrize("version", RELEASES)
@@ -102,6 +114,22 @@ async def test_database_of_a_release_serves_after_the_upgrade(reactor, empty_dat
         await played.go_on(reactor, running, console, kept["secrets"])
     finally:
         await running.service.stopService()
+
+
+def test_statements_of_the_version_before_fit_the_schema(server):
+    """A node of that version beside this one finds every table, column and function that a statement of it names."""
+    before = json.loads(read(f"{BEFORE}.statements.xz"))
+    assert len(before) > 150
+    connection = connect(server.dsn)
+    try:
+        with connection.cursor() as cursor:
+            for preparation in before.values():
+                if " AS LOCK TABLE" in preparation:
+                    cursor.execute(f"BEGIN; {preparation.partition(' AS ')[2]}; ROLLBACK")
+                else:
+                    cursor.execute(preparation)
+    finally:
+        connection.close()
 
 
 def read(name):
