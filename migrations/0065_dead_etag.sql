@@ -1,0 +1,2 @@
+-- Only statements of 1.0.0 named it.
+ALTER TABLE verdicts DROP COLUMN timeline_etag;
