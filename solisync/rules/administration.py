@@ -8,12 +8,11 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, get_args
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import Meta, Struct
 
 from ..errors import AccountSuspended, BadRequest
 from .controls import has_controls
-from .games import CountedGame
-from .shapes import Checked, Time, is_id
+from .shapes import Time, is_id
 from .texts import lateness
 from .undo import Undo
 
@@ -130,96 +129,6 @@ class PlayerFacts(Struct, frozen=True):
     page: PageLink = None
 
 
-class ActBody(Checked, frozen=True, kw_only=True):
-    """The reason for the act; the reason `other` requires a note."""
-
-    reason: Reason
-    note: Note | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.reason == "other" and not (self.note or "").strip():
-            raise ValueError("note: the reason 'other' needs one")
-
-
-class SuspensionBody(ActBody, frozen=True, kw_only=True):
-    """Whether the player is suspended; repeat it to change end and message."""
-
-    suspended: bool
-    until: Until | None = None
-    message: Message | None = None
-
-
-class SuspensionsBody(ActBody, frozen=True, kw_only=True):
-    """Players to suspend."""
-
-    ids: Annotated[list[str], Meta(min_length=1, max_length=MANY)]
-    until: Until | None = None
-    message: Message | None = None
-
-
-class LockBody(ActBody, frozen=True, kw_only=True):
-    """Whether the player's profile is locked."""
-
-    locked: bool
-
-
-class EndSessionsBody(ActBody, frozen=True, kw_only=True):
-    """With `access`, the server refuses access tokens too, within a second."""
-
-    access: bool = False
-
-
-class LinkBody(ActBody, frozen=True, kw_only=True):
-    """With `lock_out`, the old password, sessions, access tokens and recovery codes end immediately."""
-
-    lock_out: bool = False
-
-
-class RestoreBody(ActBody, frozen=True, kw_only=True):
-    """The progress to merge into the player's, and the games that it has by their ids."""
-
-    progress: Annotated[
-        Raw,
-        Meta(
-            description="`progress` of an export",
-            extra_json_schema={"type": "object", "additionalProperties": True},
-        ),
-    ]
-    games: Annotated[list[CountedGame], Meta(description="`games` of the same export")] = field(default_factory=list)
-
-
-class UsernameBody(ActBody, frozen=True, kw_only=True):
-    """The new username."""
-
-    username: str
-
-
-class EntryBody(ActBody, frozen=True, kw_only=True):
-    """The new name of the leaderboard entry, whether it is visible, or both."""
-
-    display_name: str | UnsetType = UNSET
-    visible: bool | UnsetType = UNSET
-
-
-class DeletionBody(ActBody, frozen=True, kw_only=True):
-    """The username of the player to delete, as a confirmation."""
-
-    username: str
-
-
-class ListedBody(ActBody, frozen=True, kw_only=True):
-    """Whether the replay is listed; an unlisted one is held, so its player can't list it."""
-
-    listed: bool
-
-
-class CheckBody(ActBody, frozen=True, kw_only=True):
-    """With `again`, the replay is checked even if it has a verdict."""
-
-    again: bool = False
-
-
 class SeenBody(Struct, frozen=True):
     """Items of a review list to mark as seen, or as new again with `seen` false.
 
@@ -250,28 +159,6 @@ class Acted(Struct, frozen=True, kw_only=True):
     undo: Annotated[
         Undo | None, Meta(description="reverses what has changed; null if nothing has, or no act reverses it")
     ] = None
-
-
-class EndedSessions(Acted, frozen=True, kw_only=True):
-    """The number of sessions that were ended."""
-
-    ended: int
-
-
-class NewLink(Acted, frozen=True, kw_only=True):
-    """A reset link, which no later request returns: its path, and the whole link if `SOLISYNC_SITE_URL` is set."""
-
-    path: str
-    url: str | None
-    expires_at: datetime
-
-
-class Suspended(Struct, frozen=True, kw_only=True):
-    """Ids of players who are now suspended, who don't exist, and who are left for another request."""
-
-    suspended: list[str]
-    missing: list[str]
-    left: list[str]
 
 
 def _is_item(kind: str, item: int | str) -> bool:

@@ -1,11 +1,11 @@
-"""Routes that perform acts on players and replays (docs/console.md "Acts")."""
+"""Routes that perform acts on players and replays, with their bodies and answers (docs/console.md "Acts")."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 from twisted.internet.base import ReactorBase
 from twisted.logger import Logger
@@ -18,32 +18,128 @@ from ...acts.record import undo_after
 from ...errors import BadRequest, DatabaseError, NotFound, Unavailable
 from ...events.notices import Publish
 from ...postgres.database import Database
-from ...rules.administration import (
-    ActBody,
-    Acted,
-    CheckBody,
-    DeletionBody,
-    EndedSessions,
-    EndSessionsBody,
-    EntryBody,
-    LinkBody,
-    ListedBody,
-    LockBody,
-    NewLink,
-    RestoreBody,
-    Suspended,
-    SuspensionBody,
-    SuspensionsBody,
-    UsernameBody,
-    check_suspension,
-)
+from ...rules.administration import MANY, Acted, Message, Note, Reason, Until, check_suspension
 from ...rules.documents import read_pushed
+from ...rules.games import CountedGame
 from ...rules.recovery import digest, new_reset_token, on_site, reset_path
+from ...rules.shapes import Checked
 from ...settings.settings import ServingSettings
 from ...storage.operators.acts import Actor
 from .route import NO_PLAYER, NO_REPLAY, post, put
 
 MANY_SECONDS = 10.0  # time for suspending several players; the client sends the others in another request
+
+
+class ActBody(Checked, frozen=True, kw_only=True):
+    """The reason for the act; the reason `other` requires a note."""
+
+    reason: Reason
+    note: Note | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reason == "other" and not (self.note or "").strip():
+            raise ValueError("note: the reason 'other' needs one")
+
+
+class SuspensionBody(ActBody, frozen=True, kw_only=True):
+    """Whether the player is suspended; repeat it to change end and message."""
+
+    suspended: bool
+    until: Until | None = None
+    message: Message | None = None
+
+
+class SuspensionsBody(ActBody, frozen=True, kw_only=True):
+    """Players to suspend."""
+
+    ids: Annotated[list[str], Meta(min_length=1, max_length=MANY)]
+    until: Until | None = None
+    message: Message | None = None
+
+
+class LockBody(ActBody, frozen=True, kw_only=True):
+    """Whether the player's profile is locked."""
+
+    locked: bool
+
+
+class EndSessionsBody(ActBody, frozen=True, kw_only=True):
+    """With `access`, the server refuses access tokens too, within a second."""
+
+    access: bool = False
+
+
+class LinkBody(ActBody, frozen=True, kw_only=True):
+    """With `lock_out`, the old password, sessions, access tokens and recovery codes end immediately."""
+
+    lock_out: bool = False
+
+
+class RestoreBody(ActBody, frozen=True, kw_only=True):
+    """The progress to merge into the player's, and the games that it has by their ids."""
+
+    progress: Annotated[
+        Raw,
+        Meta(
+            description="`progress` of an export",
+            extra_json_schema={"type": "object", "additionalProperties": True},
+        ),
+    ]
+    games: Annotated[list[CountedGame], Meta(description="`games` of the same export")] = field(default_factory=list)
+
+
+class UsernameBody(ActBody, frozen=True, kw_only=True):
+    """The new username."""
+
+    username: str
+
+
+class EntryBody(ActBody, frozen=True, kw_only=True):
+    """The new name of the leaderboard entry, whether it is visible, or both."""
+
+    display_name: str | UnsetType = UNSET
+    visible: bool | UnsetType = UNSET
+
+
+class DeletionBody(ActBody, frozen=True, kw_only=True):
+    """The username of the player to delete, as a confirmation."""
+
+    username: str
+
+
+class ListedBody(ActBody, frozen=True, kw_only=True):
+    """Whether the replay is listed; an unlisted one is held, so its player can't list it."""
+
+    listed: bool
+
+
+class CheckBody(ActBody, frozen=True, kw_only=True):
+    """With `again`, the replay is checked even if it has a verdict."""
+
+    again: bool = False
+
+
+class EndedSessions(Acted, frozen=True, kw_only=True):
+    """The number of sessions that were ended."""
+
+    ended: int
+
+
+class NewLink(Acted, frozen=True, kw_only=True):
+    """A reset link, which no later request returns: its path, and the whole link if `SOLISYNC_SITE_URL` is set."""
+
+    path: str
+    url: str | None
+    expires_at: datetime
+
+
+class Suspended(Struct, frozen=True, kw_only=True):
+    """Ids of players who are now suspended, who don't exist, and who are left for another request."""
+
+    suspended: list[str]
+    missing: list[str]
+    left: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
