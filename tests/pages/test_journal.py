@@ -131,7 +131,7 @@ def test_journal_of_version_1_1_is_taken_over(visit, site):
     assert pushed == [sent["body"]]
     assert [[each["game_id"] for each in batch] for batch in by_id] == [[ids[1]]]
     assert counted(site) == (2, 2)
-    assert journals(page, f"{JOURNALS}.of[''].games.length") == 1  # it is offered, as ever
+    assert journals(page, f"{JOURNALS}.of[''].games.length") == 1  # it is offered, as before
     opened(ann)
     ann.settle()
     assert counted(site) == (2, 2)
