@@ -265,6 +265,7 @@ async def test_unsendable_parameter_fails_before_it_is_sent(make_database, dsn, 
 
 SAMPLES = {
     "uuid": "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+    "uuid[]": "{6f9619ff-8b86-4d01-b42d-00cf4fc964ff}",
     "text": "ann",
     "integer": 3,
     "integer[]": [3],
