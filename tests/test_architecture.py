@@ -14,7 +14,6 @@ SCRIPTS = (PACKAGE / "static" / "players" / "web", ROOT / "clients" / "javascrip
 SHARED = {
     "page.js",
     "http.js",
-    "transport.js",
     "playback.js",
     "board.js",
     "gestures.js",

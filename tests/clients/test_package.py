@@ -18,7 +18,7 @@ PACKAGE = ROOT / "clients" / "javascript"
 DESCRIPTION = json.loads((PACKAGE / "package.json").read_text("utf-8"))
 RULES = ("klondike",)
 CLIENT = (
-    *("solisync", "client", "tokens", "transport", "kept", "stores", "indexed_db"),
+    *("solisync", "client", "tokens", "transport", "stores", "indexed_db"),
     *("device_journal", "shown"),
 )
 LATER = (

@@ -10,7 +10,7 @@ import { shown } from "./shown.js";
 import { open, repeated, request, SolisyncError, unanswered } from "./transport.js";
 
 /**
- * @typedef {import("./kept.js").Kept} Kept
+ * @typedef {import("./device_journal.js").Kept} Kept
  * @typedef {{signal?: AbortSignal}} Options
  * @typedef {import("./device_journal.js").GameRecord} GameRecord
  * @typedef {{achievements?: any[], progress?: Record<string, any>, stats?: Record<string, any>} & Record<string, any>} Change

@@ -7,7 +7,7 @@ import { Stream } from "./events.js";
 /**
  * @typedef {import("../messages.js").VerdictAnswer["status"]} Status
  * @typedef {object} Tools
- * @property {import("./kept.js").Kept} kept
+ * @property {import("./device_journal.js").Kept} kept
  * @property {{revision: string | null, awaited: Set<string>}} seen
  * @property {(signal: AbortSignal) => Promise<Response>} open
  * @property {(name: "event" | "verdict" | "trouble", data: any) => void} tell

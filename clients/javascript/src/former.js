@@ -46,7 +46,7 @@ function pushed(base, sent) {
 }
 
 export class Former {
-  /** @param {import("./stores.js").Store} store @param {import("./kept.js").Kept} kept */
+  /** @param {import("./stores.js").Store} store @param {import("./device_journal.js").Kept} kept */
   constructor(store, kept) {
     this.store = store;
     this.kept = kept;
@@ -89,6 +89,20 @@ function sessionOf({ session, tokens, retryKey, retry_key, isGuest, joining }) {
   };
 }
 
+/** The newest games that a value of version 1.1 knows, and their replays. @param {any} former @returns {{known: string[], uploaded: Record<string, string>}} */
+function knownTo(former) {
+  const { known = former.finished, uploaded = former.uploaded } = former.journals ?? former;
+  return { known: Array.isArray(known) ? known.slice(-KNOWN) : [], uploaded: Object(uploaded) };
+}
+
+/** Whether a value of version 1.1 has anything that isn't taken yet. @param {any} former @param {import("./device_journal.js").Journal} journal */
+function hasMore(former, journal) {
+  const ofPlayers = Object.values(journalsOf(former));
+  const isLater = (/** @type {any} */ { games, wins, sent }) => wins.length || games.length > (sent?.games ?? 0);
+  const ids = [...knownTo(former).known, ...ofPlayers.flatMap(({ games }) => games.map(idOf))];
+  return former.session || former.tokens || ofPlayers.some(isLater) || ids.some((id) => !entryOf(journal, id));
+}
+
 /** Enter what a value of version 1.1 has, and return whether its session is this journal's now. This may happen twice. @param {import("./device_journal.js").Journal} journal @param {any} former @param {Date} moment */
 function enter(journal, former, moment) {
   const now = localTime(moment);
@@ -118,8 +132,8 @@ function enter(journal, former, moment) {
     }
     for (const [id, win] of uploads) add(name, { ...settled, game: { game_id: id }, win });
   }
-  const { known = former.finished ?? [], uploaded = former.uploaded ?? {} } = former.journals ?? former;
-  for (const id of Array.isArray(known) ? known.slice(-KNOWN) : []) {
+  const { known, uploaded } = knownTo(former);
+  for (const id of known) {
     const replay = uploaded[id];
     add(journal.player ?? "", {
       ...settled,
@@ -145,11 +159,11 @@ export async function within(store) {
   };
 }
 
-/** Move what a store of version 1.1 has to the journal. @param {import("./stores.js").Store} store @param {import("./kept.js").Kept} kept @returns {Promise<Former>} */
+/** Move what a store of version 1.1 has to the journal. @param {import("./stores.js").Store} store @param {import("./device_journal.js").Kept} kept @returns {Promise<Former>} */
 export async function takeOver(store, kept) {
   const move = async () => {
     const former = await store.read();
-    if (!former) return;
+    if (!former || !hasMore(former, await kept.read())) return;
     const takes = await kept.change((journal) => enter(journal, former, new Date(kept.now())));
     const taken = new Set(
       Object.values(journalsOf(former)).flatMap(({ games, wins }) => [...games, ...wins].map(idOf)),

@@ -7,7 +7,7 @@ import { unanswered } from "./transport.js";
 
 /**
  * @typedef {import("./transport.js").SolisyncError} SolisyncError
- * @typedef {{kept: import("./kept.js").Kept, tokens: import("./tokens.js").Tokens,
+ * @typedef {{kept: import("./device_journal.js").Kept, tokens: import("./tokens.js").Tokens,
  *   ask: (method: string, path: string, content?: {body: string}) => Promise<any>}} Tools `ask` sends a request as the player
  */
 

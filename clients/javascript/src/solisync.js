@@ -2,8 +2,7 @@
 /** The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it. */
 
 import { Client } from "./client.js";
-import { accountOf, moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
-import { Kept } from "./kept.js";
+import { accountOf, Kept, moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
 import { memoryStore } from "./stores.js";
 import { become, leaveGuest, Tokens } from "./tokens.js";
 import { repeated, request, SolisyncError } from "./transport.js";

@@ -64,7 +64,7 @@ const signedOut = () => new SolisyncError(401, "signed_out", "Your session has e
 export class Tokens {
   #tried = -AGAIN_MS;
 
-  /** @param {string} url @param {import("./kept.js").Kept} kept @param {(why: string) => void} ended called when the service has ended the session */
+  /** @param {string} url @param {import("./device_journal.js").Kept} kept @param {(why: string) => void} ended called when the service has ended the session */
   constructor(url, kept, ended) {
     this.url = url.replace(/\/+$/, "");
     this.kept = kept;

@@ -2,7 +2,7 @@
 /** Requests to the service, and the error of a request. */
 
 /**
- * @typedef {{method?: string, headers?: Record<string, string>, body?: BodyInit | null, token?: string,
+ * @typedef {{method?: string, body?: BodyInit | null, token?: string,
  *   signal?: AbortSignal | null, keepalive?: boolean}} Content `token`: the access token
  */
 
@@ -72,7 +72,7 @@ async function errorOf(answer) {
 }
 
 /** Send a request, and let `read` read the answer if it is a success. @template T @param {string} url @param {Content} content @param {(answer: Response) => T} read @returns {Promise<Awaited<T>>} */
-async function exchanged(url, { token, signal, headers, ...content }, read) {
+async function exchanged(url, { token, signal, ...content }, read) {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(), ANSWER_MS);
   try {
@@ -81,7 +81,6 @@ async function exchanged(url, { token, signal, headers, ...content }, read) {
       redirect: "error",
       headers: {
         ...(content.body && { "Content-Type": "application/json" }),
-        ...headers,
         ...(token && { Authorization: `Bearer ${token}` }),
       },
       signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,

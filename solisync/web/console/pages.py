@@ -23,7 +23,6 @@ SHARED = (
     "style.css",
     "page.js",
     "http.js",
-    "transport.js",
     "icon.svg",
     "playback.js",
     "board.js",

@@ -1,12 +1,24 @@
 // @ts-check
-/** The storage of this browser, and the name of the signed-in player. */
-
-import { open, SolisyncError } from "./transport.js";
+/** A request and its errors, the storage of this browser, and the name of the signed-in player. */
 
 const KEY = "solisync";
 const PROBE = `${KEY}.probe`;
 
-export { open as send, SolisyncError as Refusal };
+/** An error of a request: the server's answer, or none at all (status 0). It has the fields of SolisyncError that pages need. */
+export class Refusal extends Error {
+  /** @param {number} status @param {string} code @param {string} message @param {number} [retryAfter] in seconds */
+  constructor(status, code, message, retryAfter = 0) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.retryAfter = retryAfter;
+  }
+
+  /** Whether the same request may succeed later. */
+  get passes() {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
 
 /** Store an item. Return whether the browser has stored it. @param {Storage | null} store @param {string} key @param {string} value */
 export function keep(store, key, value) {
@@ -47,6 +59,21 @@ export const gameKey = (player) => `${KEY}.game${player && `.${player}`}`;
 export const dayKey = (player) => `${KEY}.day${player && `.${player}`}`;
 
 addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // changed by another tab
+
+/** Send one request. Throw a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */
+export async function send(path, more) {
+  let answer;
+  try {
+    answer = await fetch(path, more);
+  } catch {
+    throw new Refusal(0, "network", "The server can’t be reached. Nothing is lost; please try again.");
+  }
+  if (answer.ok) return answer;
+  const { error } = await answer.json().catch(() => ({}));
+  const { status, headers } = answer;
+  const retryAfter = Number(headers.get("Retry-After"));
+  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, retryAfter);
+}
 
 /** The storage key for the time of the last attempt to use a session again that the service has refused. */
 export const ASIDE = `${KEY}.aside`;

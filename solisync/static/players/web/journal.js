@@ -5,10 +5,9 @@
  * It has the players by their names; the one named "" has the games that were played signed out.
  */
 
-import { accept, entering, isUnsent, localTime, moveGames, playerOf, sendAgain } from "./device_journal.js";
+import { accept, entering, isUnsent, Kept, localTime, moveGames, playerOf, sendAgain } from "./device_journal.js";
 import { username } from "./http.js";
 import { indexedDbStore } from "./indexed_db.js";
-import { Kept } from "./kept.js";
 
 /**
  * @typedef {import("./device_journal.js").Entry} Entry

@@ -2,11 +2,11 @@
 /** When the player's journal is sent: after each game, and again after errors. client.js does it. */
 
 import { Client } from "./client.js";
-import { Refusal, username } from "./http.js";
+import { username } from "./http.js";
 import { kept } from "./journal.js";
 import { carrier } from "./session.js";
 
-/** @typedef {{error: Refusal, until: number}} Trouble the error of an attempt, and the time of the next one */
+/** @typedef {{error: import("./http.js").Refusal, until: number}} Trouble the error of an attempt, and the time of the next one */
 
 const AGAIN_S = 60;
 
@@ -23,7 +23,7 @@ export async function settle(forced = false, again = false) {
   trouble = await client.sync({ again }).then(
     () => null,
     (error) => {
-      if (!(error instanceof Refusal)) throw error;
+      if (error.passes === undefined) throw error; // a mistake in a script
       return { error, until: error.passes ? Date.now() + 1000 * (error.retryAfter || AGAIN_S) : Infinity };
     },
   );

@@ -62,7 +62,8 @@ channel.onmessage = ({ data }) => {
 
 /** Send a request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {string} [bearer] */
 async function replaceCookie(method, path, body, bearer) {
-  const answer = await send(path, { method, token: bearer, body: JSON.stringify(body), keepalive: true });
+  const headers = { "Content-Type": "application/json", ...(bearer && { Authorization: `Bearer ${bearer}` }) };
+  const answer = await send(path, { method, headers, body: JSON.stringify(body), keepalive: true });
   const { access_token: token, username } = await answer.json();
   local?.removeItem(RETRY);
   if (token) await welcome({ token, username, since: Date.now() });
@@ -165,8 +166,9 @@ export function exchange(method, path, body = {}) {
 /** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = (method, path, { json, body, as, signal } = {}) =>
   authorized((token) => {
-    const headers = body && { "Content-Type": body.type };
-    return send(path, { method, signal, token, body: json ? JSON.stringify(json) : body, headers });
+    const type = body?.type ?? (json && "application/json");
+    const headers = { Authorization: `Bearer ${token}`, ...(type && { "Content-Type": type }) };
+    return send(path, { method, signal, headers, body: json ? JSON.stringify(json) : body });
   }, as);
 
 /** How client.js sends requests as the player, by the cookie. @type {import("./client.js").Carrier} */
