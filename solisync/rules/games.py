@@ -21,7 +21,7 @@ from .challenge import daily_challenge
 from .json_body import read_json
 from .merge import level, week_of
 from .replays import DifficultyMode
-from .shapes import U32_MAX, U64_MAX, Id, SpelledTime, Time, canonical_uuid, is_id, may_lack_colon
+from .shapes import U32_MAX, U64_MAX, Checked, Id, SpelledTime, Time, canonical_uuid, is_id, may_lack_colon, utc
 from .surrogates import has_surrogates, without_lone_surrogates
 from .sync import HISTORY_DAYS, Document, Payload
 
@@ -52,8 +52,8 @@ _MOST = {
 _I32 = Annotated[int, Meta(ge=0, le=2**31 - 1, examples=[605])]
 
 
-class SentGame(Struct, frozen=True, kw_only=True):
-    """A game that has ended."""
+class SentGame(Checked, frozen=True, kw_only=True):
+    """A game that has ended; `ended_at` keeps its offset."""
 
     game_id: Annotated[Id, Meta(description="a UUID that the client makes for the game")]
     mode: Annotated[Literal[MODES] | DifficultyMode, Meta(examples=["Classic"])]  # type: ignore[valid-type]
@@ -70,6 +70,9 @@ class SentGame(Struct, frozen=True, kw_only=True):
     ]
     undone: Annotated[bool, Meta(description="whether the player used undo")]
     seed: Annotated[Any, Meta(description="as in a replay; anything else counts as absent")] = UNSET
+
+    def __post_init__(self) -> None:
+        utc("ended_at", self.ended_at)  # raises ValueError outside of the years 1 to 9999
 
 
 class Games(Struct, frozen=True):
@@ -131,7 +134,7 @@ class Share(NamedTuple):
     xp: int
 
 
-class CountedGame(Struct, frozen=True):
+class CountedGame(Checked, frozen=True):
     """A game as an export has it."""
 
     game_id: Id
@@ -144,6 +147,7 @@ class CountedGame(Struct, frozen=True):
     xp: _I32
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not is_id(self.game_id):
             raise ValueError("`game_id` must be a UUID")
 
@@ -179,8 +183,7 @@ def read_game(raw: Raw) -> ReceivedGame | GameResult:
             return GameResult(None, False, "bad_field")
         if may_lack_colon(text):
             _decode_spelling(text)
-        game.ended_at.astimezone(UTC)  # raises OverflowError outside of the years 1 to 9999
-    except (msgspec.DecodeError, OverflowError):
+    except msgspec.DecodeError:
         return GameResult(_readable_id(text), False, "bad_field")
     mode = game.mode if isinstance(game.mode, str) else "Difficulty"
     seed = read_seed(game.seed)

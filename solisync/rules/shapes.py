@@ -75,7 +75,7 @@ class Checked(Struct, frozen=True):
                 if value > U64_MAX:
                     raise ValueError(f"`{name}` must be at most {U64_MAX}")
             elif value is not None and value.tzinfo is not UTC:
-                msgspec.structs.force_setattr(self, name, _utc(name, value))
+                msgspec.structs.force_setattr(self, name, utc(name, value))
 
 
 @cache
@@ -101,7 +101,8 @@ def _is_unbounded(kind: inspect.Type) -> bool:
     return False
 
 
-def _utc(name: str, value: datetime) -> datetime:
+def utc(name: str, value: datetime) -> datetime:
+    """The time in UTC; raises ValueError with the name of its field for a time outside of the years 1 to 9999."""
     try:
         return value.astimezone(UTC)
     except OverflowError:
