@@ -87,7 +87,7 @@ def test_no_page_jumps(visit, site, figure, width):
 def test_unavailable_page_reloads_by_itself(visitor, site):
     """The page retries after the time in `retry_after`, until the service returns the page."""
     away = "<script type=module src=/web/away.js></script><script type=application/json id=data>{}</script>"
-    body = away.replace("{}", '{"retry_after": 1}') + "<p id=said></p><a id=me></a>"
+    body = away.replace("{}", '{"retry_after": 1}') + "<p id=said></p><a id=me></a><b id=streak></b>"
     visitor.context.add_init_script("Math.random = () => 0.01")
     visitor.context.route(
         "**/replays",

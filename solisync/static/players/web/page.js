@@ -260,11 +260,11 @@ function header() {
 /** The storage key of the last known streak, as "<days> <newest day> <player>". */
 export const STREAK = "solisync.streak";
 
-/** Show the streak in the header while the next day can still be won. */
+/** Show the streak in the header while the next day can still be won. The console has no place for it. */
 export function showStreak() {
   const [days, newest, name] = (local?.getItem(STREAK) ?? "").split(" ");
   const runs = Number(days) > 0 && name === (username() ?? "") && Date.now() < Date.parse(newest) + STREAK_MS;
-  byId("streak").replaceChildren(...(runs ? [score(days), h("span", {}, "-day streak")] : []));
+  byId("streak")?.replaceChildren(...(runs ? [score(days), h("span", {}, "-day streak")] : []));
 }
 
 for (const link of document.querySelectorAll("nav a")) {
