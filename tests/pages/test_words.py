@@ -75,7 +75,7 @@ def test_words_stay_whole_on_the_players_pages(visit, running, site):
     guest = visit()
     keep(guest.page, *won_game(1))
     opened(guest)
-    until(guest.page, "result.innerText.includes('Sign in')")
+    until(guest.page, "result.innerText.includes('Create a free account')")
     guest.sign_in(WIDE)
     opened(guest).wait_for_selector("#offer .bar")
     found += wrong(guest, "games played signed out")
