@@ -59,7 +59,12 @@ def pictures_of_states(visit, take, **options):
     )
     playing.close()
     keep(guest.page, replay, moves, ms=312_000)
-    take("play-signed-out", "/play", lambda page: until(page, "result.textContent.includes('Create a free account')"), visitor=guest)
+    take(
+        "play-signed-out",
+        "/play",
+        lambda page: until(page, "result.textContent.includes('Create a free account')"),
+        visitor=guest,
+    )
     early = visit(**options)
     early.context.route("**/web/*/play.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
     early.page.goto("/play")
