@@ -133,7 +133,7 @@ const descends = (card, under) => rank(under) === rank(card) + 1 && red(under) !
 function takes(pile, held, cards) {
   const [card] = cards;
   if (pile[0] === "f")
-    return cards.length === 1 && (held.length ? card === held[held.length - 1] + 1 : rank(card) === 0);
+    return cards.length === 1 && (rank(card) ? held[held.length - 1] === card - 1 : !held.length);
   return held.length ? descends(card, held[held.length - 1]) : rank(card) === KING;
 }
 

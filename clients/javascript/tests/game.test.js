@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { COLUMNS, FOUNDATIONS } from "../src/klondike.js";
+import { COLUMNS, deal, FOUNDATIONS, play } from "../src/klondike.js";
 import { Klondike, STOCK } from "../src/klondike_game.js";
 
 const replay = JSON.parse(await readFile(new URL("../../../docs/replays/won_draw_one.json", import.meta.url), "utf8"));
@@ -24,6 +24,14 @@ test("a replayed game has the points and the record of the replay", () => {
   } = game.record({ seconds: replay.time_seconds, date: new Date(replay.recorded_at) });
   assert.deepEqual([won, score], [true, replay.final_score]);
   assert.deepEqual({ ...recorded, seed: replay.seed }, { ...replay, undo_places: [] });
+});
+
+test("an ace lies on an empty foundation alone", () => {
+  const dealt = deal(2202n);
+  const king = Array.from({ length: 13 }, (_, card) => card);
+  const position = { ...dealt, piles: { ...dealt.piles, f0: king, w: [13] } };
+  assert.equal(play(position, { from: "w", to: "f0", count: 1 }, 1), null);
+  assert.ok(play(position, { from: "w", to: "f1", count: 1 }, 1));
 });
 
 test("undo returns to the position before, for a fine", () => {
