@@ -175,9 +175,10 @@ export class Kept {
   /** @type {Promise<import("./former.js").Former | null> | undefined} */
   #opened;
 
-  /** @param {import("./stores.js").Store} store @param {() => Date} now */
-  constructor(store, now) {
+  /** @param {import("./stores.js").Store} store @param {() => Date} now @param {() => Promise<typeof import("./former.js")>} load loads the module for stores of version 1.1 */
+  constructor(store, now, load) {
     this.store = store;
+    this.load = load;
     this.now = () => Number(now());
   }
 
@@ -192,7 +193,7 @@ export class Kept {
       const { store } = this;
       const value = store.former ? await store.former() : Object(await store.read());
       if (!value || !(store.former || value.journals || value.former)) return null;
-      const { takeOver, within } = await import("./former.js");
+      const { takeOver, within } = await this.load();
       return takeOver(store.former ? value : await within(store), this);
     }).catch((error) => {
       this.#opened = undefined;

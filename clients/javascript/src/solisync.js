@@ -25,7 +25,7 @@ export class Solisync extends Client {
 
   /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [settings] `background`: sync by itself after each game, and again after errors */
   constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
-    const kept = new Kept(store, now);
+    const kept = new Kept(store, now, () => import("./former.js"));
     const tokens = new Tokens(url, kept, (why) => this.tell("signedOut", why));
     super(url, kept, tokens, background);
     this.#tokens = tokens;

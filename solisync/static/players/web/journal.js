@@ -55,6 +55,7 @@ export const kept = new Kept(
     },
   },
   () => new Date(),
+  () => import("./former.js"),
 );
 
 /** What the pages show of a player. @param {import("./device_journal.js").Player} player @returns {Journal} */
