@@ -31,7 +31,7 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
         ("/account", 34, 8),
         ("/daily", 37, 10),
         ("ID", 62, 12),
-        ("/play", 112, 22),
+        ("/play", 117, 22),
     ],
 )
 def test_page_stays_within_its_size(visitor, site, figure, path, kib, requests):
