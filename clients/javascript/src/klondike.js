@@ -132,8 +132,7 @@ const descends = (card, under) => rank(under) === rank(card) + 1 && red(under) !
 /** Whether a pile accepts these cards, which are in descending order. @param {string} pile @param {number[]} held @param {number[]} cards */
 function takes(pile, held, cards) {
   const [card] = cards;
-  if (pile[0] === "f")
-    return cards.length === 1 && (rank(card) ? held[held.length - 1] === card - 1 : !held.length);
+  if (pile[0] === "f") return cards.length === 1 && (rank(card) ? held[held.length - 1] === card - 1 : !held.length);
   return held.length ? descends(card, held[held.length - 1]) : rank(card) === KING;
 }
 
