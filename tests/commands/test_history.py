@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from solisync.commands import users
-from solisync.errors import FatalError, NotFound
+from solisync.errors import BadRequest, NotFound
 from tests.harness.constants import PASSWORD
 from tests.harness.service import refused
 
@@ -52,7 +52,7 @@ async def test_players_are_found_by_address(administrate, server, monkeypatch):
     cut = await administrate("users", "find", "2001:db8:1:2::77", "--address")
     assert (len(cut.lines), cut.progress) == (2, ["there are more: only the first 1 are shown"])
     assert (await administrate("users", "find", "192.0.2.10", "--address", "--json")).records == []
-    await administrate("users", "find", "nowhere", "--address", fails=FatalError)
+    await administrate("users", "find", "nowhere", "--address", fails=BadRequest)
 
 
 async def test_reset_link_lets_the_player_set_a_password(administrate, server):
