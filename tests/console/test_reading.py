@@ -12,7 +12,9 @@ from msgspec.structs import asdict
 from solisync.commands.smoke import PIXEL
 from solisync.housekeeping import NAMES
 from solisync.klondike import prove
+from solisync.rules.games import SentGame
 from tests.checking.uploads import encoded, game, upload
+from tests.harness import games as finished
 from tests.harness.boards import NOON, verified
 from tests.harness.console import Console
 from tests.harness.payloads import IMAGES, replay
@@ -244,10 +246,22 @@ async def test_replays_of_a_suspended_player_are_not_listed(console, server, adm
     assert (await console.ask("GET", f"/players/{me.id}/avatar")).status == 200
 
 
+async def test_games_of_a_player_are_listed_last_counted_first(console, ann):
+    """A page of two games, and the rest."""
+    client, user_id = ann
+    sent = [msgspec.convert(finished.game(score=number, seconds=400, undone=True), SentGame) for number in range(3)]
+    for each in sent:
+        await client.count_games(each)
+    page = await console.get(f"/players/{user_id}/games?limit=2")
+    rest = await console.get(f"/players/{user_id}/games?before={quote(page['next'])}")
+    assert [each["score"] for each in (*page["games"], *rest["games"])] == [2, 1, 0]
+    assert (page["games"][0]["game_id"], page["games"][0]["xp"], rest["next"]) == (sent[2].game_id, 50, None)
+
+
 async def test_unknown_player_or_replay_returns_404(console, ann):
     """The spelling of the id doesn't matter."""
     for other in (NOBODY, "nonsense"):
-        for path in ("", "/sessions", "/avatar", "/history", "/export"):
+        for path in ("", "/sessions", "/avatar", "/history", "/games", "/export"):
             assert (await console.ask("GET", f"/players/{other}{path}")).status == 404, path
         for path in ("", "/body", "/timeline"):
             assert (await console.ask("GET", f"/replays/{other}{path}")).status == 404, path

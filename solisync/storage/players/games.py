@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...postgres.declared import one
+from ...postgres.declared import many, one
 from ...postgres.statement import Call, Query, Statement
 from ...postgres.transaction import Transaction
 from ...rules.counting import GameCounts
+from ...rules.export import ExportedGame
 from ...rules.games import KEPT, KEPT_OF_GUEST, ReceivedGame, Share
 from ..rate_limits import Hit, counting
 from ..rows import converted, nested
@@ -122,6 +123,19 @@ async def load(
 ) -> tuple[Saved, Memory] | None:
     """Lock the player's row, count the request, and read what games need; None if the player no longer exists."""
     return await transaction.maybe(LOAD, user_id, expiry, _array(ids), *request, first=(LOCK, user_id))
+
+
+@many(
+    """
+    SELECT game_id, ended_at, mode, draw_mode, won, score, seconds, xp, counted_at FROM games
+    WHERE (user_id, counted_at, game_id) < ($1::uuid, $2::timestamptz, $3::uuid) AND user_id >= $1::uuid
+    ORDER BY user_id DESC, counted_at DESC, game_id DESC LIMIT $4::int
+    """,
+    prepared=False,
+    row=ExportedGame,
+)
+async def counted(user_id: str, before: datetime, before_id: str, most: int) -> list[ExportedGame]:
+    """Up to `most` games of a player that were counted before a position, latest first."""
 
 
 async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share]) -> tuple[list[Share], int]:

@@ -11,25 +11,26 @@ from twisted.internet.base import ReactorBase
 from ...errors import BadRequest, NotFound
 from ...players.export_document import export_document
 from ...players.facts import facts, history_of, read_place
-from ...players.finding import SLOW, FoundPlayers, Where, find
+from ...players.finding import SLOW, FoundPlayers, Where, cut, find
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.administration import PlayerFacts
 from ...rules.avatars import AVATAR_TYPES, media_type
 from ...rules.export import filename
-from ...rules.queries import EARLIER
+from ...rules.queries import EARLIER, ListPosition, read_position
 from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
 from ...storage.operators import acts
 from ...storage.operators.acts import Actor
-from ...storage.players import accounts, avatars, export, player_lists, sessions
+from ...storage.paging import END
+from ...storage.players import accounts, avatars, export, games, player_lists, sessions
 from ...storage.players.player_lists import START, Order, PlayerPlace, State
 from ..route import Content
 from ..wire.reply import Reply
 from .replays import ReplaysQuery, page_of
 from .route import MOST, NO_PLAYER, SHOWN, TEXT_MAX, ExpensiveQueries, Older, Place, Size, get
-from .shapes import FoundReplays, PlayerHistory, PlayerSessions
+from .shapes import CountedGames, FoundReplays, PlayerHistory, PlayerSessions
 
 SearchText = Annotated[str, Meta(max_length=TEXT_MAX, description="the text to search for")]
 
@@ -138,6 +139,21 @@ class PlayerViews:
             raise NotFound("player_not_found")
         entries, following = await self.database.run(history_of, user_id, most=query.limit, before=place)
         return PlayerHistory(entries, None if following is None else str(following))
+
+    @get(
+        "/players/{user_id}/games",
+        name="player_games",
+        summary="List the games that a player has sent by their ids, last counted first",
+        errors=NO_PLAYER,
+    )
+    async def games(self, user_id: str, query: Older) -> CountedGames:
+        """Return a page of a player's games."""
+        place = read_position(query.before, "before") or END
+        if await self.database.run(accounts.find, _known(user_id), None) is None:
+            raise NotFound("player_not_found")
+        found = await self.database.run(games.counted, user_id, *place, query.limit + 1)
+        shown, following = cut(found, query.limit, lambda game: ListPosition(game.counted_at, game.game_id).text)
+        return CountedGames(shown, following)
 
     @get(
         "/players/{user_id}/export",

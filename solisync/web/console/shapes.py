@@ -9,6 +9,7 @@ from ...diagnosis import Finding
 from ...players.facts import HistoryEntry
 from ...players.finding import Next
 from ...rules.administration import Admin, PageLink
+from ...rules.export import ExportedGame
 from ...rules.sessions import Session
 from ...storage.housekeeping import LastRun
 from ...storage.operators.counts import RowEstimates
@@ -24,6 +25,13 @@ class PlayerHistory(Struct, frozen=True):
     """A page of a player's history, newest first."""
 
     history: list[HistoryEntry]
+    next: Next
+
+
+class CountedGames(Struct, frozen=True):
+    """A page of the games that a player has sent by their ids, last counted first."""
+
+    games: list[ExportedGame]
     next: Next
 
 

@@ -231,6 +231,31 @@ const replayPages = () =>
     ];
   });
 
+/** The games that the player's devices have sent by their ids, page by page. */
+const gamePages = () =>
+  pages("Games", async (page) => {
+    const { games, next } = await read(`${P}/games?${page}`);
+    return [
+      [
+        section(
+          "Games",
+          ["Ended", "Counted", "Mode", "Result", "Score", "Seconds", "XP"],
+          games.map((/** @type {any} */ each) => [
+            when(each.ended_at),
+            when(each.counted_at),
+            `${each.mode}, ${each.draw_mode}`,
+            each.won ? "won" : "lost",
+            score(each.score),
+            each.seconds,
+            each.xp,
+          ]),
+          "The player's devices have sent no game by its id: they push totals.",
+        ),
+      ],
+      next,
+    ];
+  });
+
 /** The player's events and acts, page by page. */
 const historyPages = () =>
   pages("History", async (page) => {
@@ -258,7 +283,7 @@ const historyPages = () =>
   });
 
 const again = show(async () => {
-  const lists = [replayPages(), historyPages()];
+  const lists = [replayPages(), gamePages(), historyPages()];
   const [player, { sessions }] = await Promise.all(["", "/sessions"].map((part) => read(P + part)));
   byId("title").replaceChildren(bdi(player.username));
   document.title = `${player.username} – solisync console`;
