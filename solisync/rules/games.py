@@ -1,7 +1,7 @@
 """Finished games that clients send by their ids: message shapes, and the effect of a game on progress (docs/sync.md).
 
-A game is read by itself, so that one that is wrong costs the others nothing. Those that are new are added to the stored
-progress in the order of their ends, so that the sums are the same in whatever order they arrive.
+Each game is read by itself, so that a wrong game costs the others nothing. New games are added to the stored progress in
+the order of their ends, so that the sums don't depend on the order in which they arrive.
 """
 
 from collections.abc import Callable, Iterable
@@ -86,7 +86,7 @@ class _Undecoded(Struct, frozen=True):
 
 
 class GameResult(Struct, frozen=True):
-    """What has become of a game: not `counted` and without `error`, it was counted before."""
+    """The result of a game: not `counted` and without `error`, the game was counted before."""
 
     game_id: Annotated[Id | None, Meta(description="null if it can't be read")]
     counted: bool
@@ -276,7 +276,7 @@ def _not_after(now: datetime, game: ReceivedGame) -> ReceivedGame:
 
 
 def _count(stats: dict[str, Any], game: ReceivedGame, *, in_order: bool) -> None:
-    """Add a game to the statistics; one that is not `in_order` ended before the latest game, and has no streak."""
+    """Add a game to the statistics; without `in_order`, it ended before the latest game, and changes no streak."""
     stats["games_played"] += 1
     if not game.won:
         stats["games_lost"] += 1
