@@ -1,7 +1,7 @@
 """Finished games that clients send by their ids: message shapes, and the effect of a game on progress (docs/sync.md).
 
-Each game is read by itself, so that a wrong game costs the others nothing. New games are added to the stored progress in
-the order of their ends, so that the sums don't depend on the order in which they arrive.
+Each game is read by itself, so that a wrong game costs the others nothing. New games are added to the stored progress
+in the order of their ends, so that the sums don't depend on the order in which they arrive.
 """
 
 from collections.abc import Callable, Iterable
