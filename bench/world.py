@@ -26,10 +26,16 @@ EMPTY = """
 DO $$
 BEGIN
     PERFORM set_config('session_replication_role', 'replica', true);  -- no triggers: they keep the record of acts
-    EXECUTE (
-        SELECT 'TRUNCATE ' || string_agg(format('%I', tablename), ', ') FROM pg_tables
-        WHERE schemaname = 'public' AND tablename NOT IN ('schema_migrations', 'retention_clock')
-    );
+    LOOP
+        BEGIN
+            EXECUTE (
+                SELECT 'TRUNCATE ' || string_agg(format('%I', tablename), ', ') FROM pg_tables
+                WHERE schemaname = 'public' AND tablename NOT IN ('schema_migrations', 'retention_clock')
+            );
+            EXIT;
+        EXCEPTION WHEN deadlock_detected THEN  -- with housekeeping of the service
+        END;
+    END LOOP;
 END $$
 """
 
