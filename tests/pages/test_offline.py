@@ -164,7 +164,7 @@ def test_game_opens_deals_resumes_and_finishes_offline(server, traveller):
     opened(traveller)  # resumes again, from the browser's storage
     hand.drag(moves[-1])
     until(page, "document.getElementById('won-heading').textContent")
-    until(page, "document.getElementById('result').textContent.includes('will be uploaded')")
+    until(page, "document.getElementById('result').textContent.includes('It will be sent when')")
     page.click("#won-next .main")  # deals
     until(page, "document.getElementById('points').textContent === '0 points'")
     page.goto("/leaderboard")

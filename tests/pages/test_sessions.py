@@ -57,7 +57,8 @@ def test_page_loads_cost_no_refresh(ann):
     tab.wait_for_selector("#devices tbody tr")
     assert ann.refreshes == []
     keys = ann.page.evaluate("Object.keys(localStorage).sort().join()")
-    assert keys == "solisync,solisync.accounts"  # localStorage has names and ids of accounts, but no token
+    # localStorage has names and ids of accounts and the streak, but no token
+    assert keys == "solisync,solisync.accounts,solisync.streak"
 
 
 def test_new_tab_is_signed_in_by_the_cookie(ann):
