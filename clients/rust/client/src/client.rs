@@ -113,6 +113,9 @@ impl Client {
     /// Open a directory for the service at an address, as most games need it.
     #[cfg(all(feature = "ureq", not(target_arch = "wasm32")))]
     pub fn open(url: &str, directory: impl AsRef<std::path::Path>) -> Result<Client, Error> {
+        if !(url.starts_with("https://") || url.starts_with("http://")) {
+            return Err(Error::bad_field("the address of the service must begin with https:// or http://"));
+        }
         Client::new(url, crate::FileStore::open(directory)?, crate::UreqTransport::default())
     }
 

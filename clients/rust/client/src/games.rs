@@ -34,6 +34,8 @@ pub enum Mode {
     Difficulty(String),
 }
 
+const LEVELS: [&str; 6] = ["Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random"];
+
 /// How many cards a click on the stock draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Draw {
@@ -135,6 +137,11 @@ impl Client {
     /// After an error with the code `storage`, the client keeps the game in memory, and tries again to store it.
     pub fn finish(&self, game: Game) -> Result<(), Error> {
         let id = canonical_uuid(&game.id).ok_or_else(|| Error::bad_field("id must be a UUID"))?;
+        if let Mode::Difficulty(level) = &game.mode
+            && !LEVELS.contains(&level.as_str())
+        {
+            return Err(Error::bad_field(format!("the difficulty must be one of {}", LEVELS.join(", "))));
+        }
         let upload = game.upload(&id)?;
         let transport = &self.0.transport;
         let object = game.object(&id, rfc3339(transport.now(), transport.offset()));
@@ -249,9 +256,13 @@ impl Client {
         let objects: Vec<&RawValue> = batch.iter().map(|(_, object)| &**object).collect();
         let content = Some(body(&BTreeMap::from([("games", objects)])));
         let now = self.0.transport.now();
+        let mut refused = Vec::new();
         let settle = |journal: &mut Journal, Count { games }: Count| {
             let new = games.iter().filter(|game| game.counted).count() as u64;
             for ((id, _), Counted { error, .. }) in batch.iter().zip(games) {
+                if error.is_some() {
+                    refused.push(id);
+                }
                 if let Some(entry) = journal.of(name).find(id) {
                     entry.settled.get_or_insert(now);
                     (entry.again, entry.error) = (false, error);
@@ -259,7 +270,11 @@ impl Client {
             }
             new
         };
-        self.take(name, "POST", "/api/games", content, settle).await.map_err(|error| match error.code {
+        let done = self.take(name, "POST", "/api/games", content, settle).await;
+        for id in refused {
+            self.tell(Event::Trouble(Error::bad_field(format!("the service doesn't count the game {id}"))));
+        }
+        done.map_err(|error| match error.code {
             Code::NotFound => Error { code: Code::Unavailable, ..error }, // a node of version 1.1
             _ => error,
         })

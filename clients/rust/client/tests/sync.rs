@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use solisync_client::{
-    Answer, Background, Change, Chunk, Client, Code, Done, Event, Game, Lost, MemoryStore, Request, Session, Store,
-    Transport, block_on,
+    Answer, Background, Change, Chunk, Client, Code, Done, Event, Game, Lost, MemoryStore, Mode, Request, Session,
+    Store, Transport, block_on,
 };
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -147,7 +147,17 @@ fn game_with_an_error_is_set_aside() {
     block_on(client.sync()).unwrap();
     block_on(client.sync()).unwrap();
     assert_eq!((client.unsent(), client.totals().games_played), (0, 0));
+    let troubles = std::iter::from_fn(|| client.next_event()).filter(|event| matches!(event, Event::Trouble(_)));
+    assert_eq!(troubles.count(), 1);
     client.finish(Game { id, ..Game::default() }).unwrap();
+    assert_eq!(client.unsent(), 0);
+}
+
+#[test]
+fn game_of_an_unknown_difficulty_is_refused() {
+    let (client, _, _) = client(MemoryStore::default(), nothing);
+    let game = Game { mode: Mode::Difficulty("easy".into()), ..Game::default() };
+    assert_eq!(client.finish(Game { id: client.new_id(), ..game }).unwrap_err().code, Code::BadField);
     assert_eq!(client.unsent(), 0);
 }
 
