@@ -92,6 +92,7 @@ def test_full_disk_loses_no_finished_game(browser, disk):
     other.evaluate(ENTER, 1)
     (disk / "ballast").unlink()
     until_journals(other, f"{GUEST}.games.length === 14")
+    until_journals(other, f"{JOURNALS}.unsaved === 0")
     until(page, "!document.getElementById('waiting').textContent", 2 * PATIENCE)
     page = browser()
     assert journals(page, f"{GUEST}.games.length") == 14
