@@ -89,6 +89,8 @@ def test_failed_read_is_reported_and_can_be_retried(ann, status):
     ann.context.route("**/api/events*", lambda route: route.abort())
     for path, reads in READS.items():
         for pattern, place in reads:
+            if (status, pattern) == (0, "/api/sync/pull"):  # without a connection, the page shows the last answer
+                continue
             trouble = Trouble(ann, pattern, status)
             if "around" in pattern:
                 ann.context.route(
