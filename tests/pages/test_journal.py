@@ -325,7 +325,7 @@ def test_refused_upload_is_reported_and_loses_no_game(visit, site, status):
     page = finished(ann, replay, moves)
     until(page, "document.getElementById('outbox').textContent.includes('1 win waits to be sent')")
     assert words in page.inner_text("#outbox")
-    assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked))
+    assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked)), asked
     assert len(asked) == 1 or status not in (400, 403)
     ann.context.unroute("**/api/replays")
     if status in (400, 403):  # the page retries all others by itself
