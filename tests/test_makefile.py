@@ -212,6 +212,6 @@ def test_make_smoke_uses_the_port_of_make_run(make):
 
 
 def test_scripts_are_not_checked_without_npm(place):
-    """This is said, and `make lint` goes on."""
+    """`make lint` says so and continues."""
     done = run(sys.executable, ROOT / ".ci" / "javascript.py", "check", PATH=place)
     assert (done.status, done.stdout) == (0, b"npm is missing, so the JavaScript is not checked.\n")

@@ -113,7 +113,7 @@ async def restore(
     shares, spare = await missing(transaction, player.id, [game.share for game in games])
     payload = structs.replace(exported.payload, user_id=player.id)
     change = progress.restoring(player.id, exported._replace(payload=payload), shares, saved, now)
-    if not change.notices and not shares:
+    if not change.notices:
         return NOTHING
     before = 0 if saved.payload is None else counts_of(read_stored(saved.payload).payload).games_played
     after = change.counts.games_played
@@ -121,7 +121,7 @@ async def restore(
         changed=True,
         before=f"{before} games",
         after=f"{after} games",
-        steps=(*change.steps, *(adding(player.id, shares, spare) if shares else ())),
+        steps=(*change.steps, *adding(player.id, shares, spare)),
         notices=change.notices,
         result=after,
     )

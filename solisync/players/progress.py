@@ -50,7 +50,7 @@ def pushed(player: str, document: Document, saved: Saved, now: datetime) -> Chan
     merged, conflicts = merge(document, stored, now, latest=latest, knew_all=knew_all)
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
-    change = _bounded(player, saved, stored, merged, now, conflicts, total.basis)
+    change = _change(player, saved, stored, merged, now, conflicts=conflicts, basis=total.basis)
     known = saved.known.after(counts_of(document.payload), change.counts, total.basis)
     return change._replace(steps=(*change.steps, sync.remembering(player, saved, known)))
 
@@ -59,7 +59,7 @@ def joining(player: str, guest: bytes, saved: Saved, shared: GameCounts, now: da
     """Add a guest's stored progress, less the `shared` games, to the player's; raises BadRequest if it is too large."""
     stored = None if saved.payload is None else read_stored(saved.payload)
     merged, conflicts = joined(read_stored(guest), stored, player, shared, now)
-    return _bounded(player, saved, stored, merged, now, conflicts, Basis.COUNTED)
+    return _change(player, saved, stored, merged, now, conflicts=conflicts)
 
 
 def with_new_games(
@@ -68,7 +68,7 @@ def with_new_games(
     """Add finished games to the player's progress; return also what each has added."""
     stored = None if saved.payload is None else read_stored(saved.payload)
     document, shares = with_games(stored or default_document(player, now), games, latest, now)
-    return _change(player, saved, stored, document, now, [], Basis.COUNTED), shares
+    return _change(player, saved, stored, document, now, bounded=False), shares
 
 
 def restoring(player: str, exported: Document, shares: Sequence[Share], saved: Saved, now: datetime) -> Change:
@@ -76,22 +76,10 @@ def restoring(player: str, exported: Document, shares: Sequence[Share], saved: S
     if saved.payload is not None and shares:
         counted = with_shares(read_stored(saved.payload), shares, now)
         saved = replace(saved, payload=counted.encode(), counts=None)
-    return pushed(player, exported, saved, now)
-
-
-def _bounded(
-    player: str,
-    saved: Saved,
-    stored: Document | None,
-    merged: Document,
-    now: datetime,
-    conflicts: list[SyncConflict],
-    basis: Basis,
-) -> Change:
-    check_bounds(merged, stored)
-    change = _change(player, saved, stored, merged, now, conflicts, basis)
-    if len(change.payload) > max(PAYLOAD_MAX_BYTES, len(saved.payload or b"")):
-        raise BadRequest("sync_too_large", "sync payload too large")
+    change = pushed(player, exported, saved, now)
+    if shares and not any(isinstance(notice, ProgressStored) for notice in change.notices):
+        # the totals of the export brought nothing more, but the games did
+        change = change._replace(notices=(ProgressStored(player, revision(change.payload), None), *change.notices))
     return change
 
 
@@ -101,10 +89,16 @@ def _change(
     stored: Document | None,
     merged: Document,
     now: datetime,
-    conflicts: list[SyncConflict],
-    basis: Basis,
+    *,
+    conflicts: list[SyncConflict] | None = None,
+    basis: Basis = Basis.COUNTED,
+    bounded: bool = True,
 ) -> Change:
+    if bounded:
+        check_bounds(merged, stored)
     payload = merged.encode()
+    if bounded and len(payload) > max(PAYLOAD_MAX_BYTES, len(saved.payload or b"")):
+        raise BadRequest("sync_too_large", "sync payload too large")
     told = saved.counts or (NO_GAMES if stored is None else counts_of(stored.payload))
     counts = counts_of(merged.payload).with_most_draws(told)
     bests = bests_of(merged.payload.stats)
@@ -114,4 +108,4 @@ def _change(
     notices: tuple[Notice, ...] = (BoardsChanged(("leaderboard",)),) if shown else ()
     if is_news(merged, stored):
         notices = (ProgressStored(player, revision(payload), saved.session), *notices)
-    return Change(payload, counts, conflicts, basis, steps, shown, notices)
+    return Change(payload, counts, conflicts or [], basis, steps, shown, notices)

@@ -111,7 +111,7 @@ async def test_answer_before_any_game_has_the_defaults(server):
 
 
 async def test_answers_have_the_revision_of_a_pull(server):
-    """Those of a push, of new games and of known ones."""
+    """Pushes, new games and known games are answered alike."""
     client, first = await server.player("ann"), game()
     for send_one in (
         lambda: ask(server, client, first),
@@ -123,7 +123,7 @@ async def test_answers_have_the_revision_of_a_pull(server):
         assert answer.headers["etag"] == pulled.headers["etag"]
 
 
-async def test_same_game_sent_at_once_counts_once(server):
+async def test_game_counts_once_when_devices_send_it_at_once(server):
     """From several devices, before any progress is stored."""
     client, games = await server.player("ann"), [game() for _ in range(3)]
     answers = await gather(6, lambda _: send(server, client, *games), range(6))
@@ -139,7 +139,7 @@ async def test_games_improve_the_leaderboard(server):
 
 
 async def test_other_devices_hear_of_games(server):
-    """Known games are no news."""
+    """A request of known games publishes nothing."""
     client, first = await server.player("ann"), game()
     await send(server, client, first)
     other = server.client()
@@ -187,7 +187,7 @@ async def test_game_counted_in_the_future_takes_no_room(server):
 
 
 async def test_earliest_games_are_forgotten_beyond_the_bound(server):
-    """What ended no later than a forgotten game never counts again."""
+    """A game that ended no later than a forgotten one never counts again."""
     client = await server.player("ann")
     times = [f"2026-11-{day:02}T10:00:00Z" for day in range(1, 6)]
     first, second, third, fourth, fifth = (game(ended_at=each) for each in times)

@@ -148,6 +148,8 @@ async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share
 
 def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:
     """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
+    if not shares:
+        return ()
     rows = [(*game[:7], xp) for game, xp in shares]  # up to the end of the game
     add = (ADD, user_id, _encode(rows).decode())
     return (add,) if len(rows) <= spare else (add, (FORGET, user_id, len(rows) - spare))
