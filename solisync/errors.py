@@ -121,6 +121,14 @@ class NotFound(Refused):
         super().__init__(code, message or code.replace("_", " "))
 
 
+class MethodNotAllowed(Refused):
+    """The path has only these methods."""
+
+    def __init__(self, methods: list[str]) -> None:
+        super().__init__("method_not_allowed", "method not allowed")
+        self.methods = methods
+
+
 class Conflict(Refused):
     """The request conflicts with stored data."""
 

@@ -1,10 +1,10 @@
 """The work on the queues of replays: send each to a checker process, and store the verdict (docs/verification.md)."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError, gatherResults
@@ -18,7 +18,7 @@ from ..klondike import ENGINE_VERSION, Proved, Reason, Status, Verdict
 from ..postgres.database import Database
 from ..process.child import ending
 from ..process.metrics import Metrics
-from ..process.shielded import shielded
+from ..process.shielded import Task, shielded
 from ..rules.boards import days_of
 from ..storage.replays import boards, checks, rechecks
 from ..storage.replays.checks import Claim, ClaimedReplay
@@ -105,7 +105,7 @@ class Checking:
             pause.cancel()
         await gatherResults(self._running)
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, work: Task[None]) -> None:
         running = Deferred.fromCoroutine(work)
         self._running.append(running.addErrback(lambda failure: self._log.failure("checking has stopped", failure)))
 

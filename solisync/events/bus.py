@@ -7,9 +7,8 @@ Each process numbers its messages. A process that receives no others sends only 
 notices. So the first process that receives its messages again detects the gap by the number.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from secrets import token_urlsafe
-from typing import Any
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -20,6 +19,7 @@ from twisted.python.failure import Failure
 from ..errors import DatabaseError
 from ..postgres import TIMES, PoolTimes
 from ..process.metrics import Metrics
+from ..process.shielded import Task
 from .bus_connection import BusConnection
 from .live_errors import LiveErrors
 from .notices import Notice, decode_message, decode_notices, encode_messages, encode_notice
@@ -136,7 +136,7 @@ class Bus:
         self._timer = None
         self._run(self._send_waiting())
 
-    def _run(self, sending: Coroutine[Any, Any, None]) -> None:
+    def _run(self, sending: Task[None]) -> None:
         """Run a send; only one runs at a time."""
         self._running = Deferred.fromCoroutine(sending)
         self._running.addErrback(self._errors.failed, "could not send to the bus")

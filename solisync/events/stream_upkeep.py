@@ -3,10 +3,9 @@
 One timer serves all streams. Each stream has its turn once a minute, and the turns are spread evenly over the ticks.
 """
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -14,6 +13,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
+from ..process.shielded import Task
 from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
 from .live_errors import LiveErrors
@@ -106,7 +106,7 @@ class StreamUpkeep:
         if self._unsure and not self._comparing:
             self._run(self._compare(_take(self._unsure, UNSURE_MAX)))
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run(self, work: Task[None]) -> None:
         Deferred.fromCoroutine(work).addErrback(self._errors.failed, "a round has failed")
 
     def _sweep(self) -> None:

@@ -5,7 +5,7 @@ No other module uses txpostgres.
 
 import os
 import select
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from txpostgres import txpostgres
 
 from ..errors import ConnectionLost, Outdated
+from ..process.shielded import Task
 from . import PoolTimes
 from .failures import LOST, NOT_PREPARED, READ_ONLY, RESULT_CHANGED, failure, reason
 from .statement import Call, Row
@@ -135,7 +136,7 @@ class Connection(txpostgres.Connection):
         self._prepared = prepared
         self._opened = self.reactor.seconds()
 
-    def run(self, *steps: Call, before: str = "", after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call, before: str = "", after: str = "") -> Task[list[Row]]:
         """Run statements, with SQL before and after them, in one round trip; return the rows of the last."""
         if self._prepared and all(step[0].prepared for step in steps):
             sql = "; ".join(step[0].execution for step in steps)

@@ -6,10 +6,10 @@ and can publish the committed changes; its next call of `transact` or `run` rais
 the handler gets CancelledError immediately.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from contextvars import ContextVar
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
@@ -17,6 +17,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import Declined, Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
+from ..process.shielded import Task
 from . import TIMES, PoolTimes
 from .connection import Connection
 from .opening import open_connection
@@ -73,7 +74,7 @@ class Database:
 
     def transact(
         self, work: Callable[Concatenate[Transaction, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
-    ) -> Coroutine[Any, Any, T]:
+    ) -> Task[T]:
         """Run `work(transaction, …)` in one transaction, commit, and return its result.
 
         Any exception rolls back. After a deadlock, or a connection lost before the commit, `work` runs again after a
@@ -85,7 +86,7 @@ class Database:
 
     def run(
         self, work: Callable[Concatenate[Statements, P], Awaitable[T]], *arguments: P.args, **options: P.kwargs
-    ) -> Coroutine[Any, Any, T]:
+    ) -> Task[T]:
         """Run `work(statements, …)`: each statement commits by itself, so that a single one takes one round trip.
 
         After a deadlock or a timeout, `work` is run again as in `transact`; its earlier statements are then committed

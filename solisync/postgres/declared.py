@@ -8,19 +8,20 @@
 function has no body. The statement is prepared under the names of the module and the function: `accounts_profile`.
 """
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
 from inspect import signature
 from types import ModuleType
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
+from ..process.shielded import Task
 from .statement import Call, Query, Row, Statement
 from .transaction import Statements
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Declaration = Callable[P, Coroutine[Any, Any, R]]
+Declaration = Callable[P, Task[R]]
 
 
 class DeclaredStatement(Generic[P, R]):

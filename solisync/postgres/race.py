@@ -1,18 +1,19 @@
 """A staggered race of attempts to connect, to several hosts or addresses."""
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred, FailureGroup, race
 
 from ..errors import ConnectionFailed
+from ..process.shielded import Task
 
 T = TypeVar("T")
 
 
 async def staggered_race(
-    reactor: ReactorBase, attempts: Sequence[Callable[[], Coroutine[Any, Any, T]]], head_start: float
+    reactor: ReactorBase, attempts: Sequence[Callable[[], Task[T]]], head_start: float
 ) -> tuple[int, T]:
     """Start each attempt when the previous one fails or is `head_start` seconds old; the first success wins.
 

@@ -1,10 +1,11 @@
 """Statements on one connection, and the two ways to run work: in a transaction, or with a commit by each statement."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
+from ..process.shielded import Task
 from .connection import Connection
 from .statement import Call, Query, Row
 
@@ -18,7 +19,7 @@ class Statements:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def run(self, *steps: Call) -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call) -> Task[list[Row]]:
         """Run statements with their parameters in one round trip; return the rows of the last."""
         return self._connection.run(*steps)
 
@@ -66,7 +67,7 @@ class Transaction(Statements):
             raise DatabaseError("work continued after a statement had failed")
         await self.commit_with()
 
-    def run(self, *steps: Call, after: str = "") -> Coroutine[Any, Any, list[Row]]:
+    def run(self, *steps: Call, after: str = "") -> Task[list[Row]]:
         """Run statements with their parameters, and then the SQL `after`, in one round trip."""
         assert not self._committed, "the transaction has ended"
         before, self._opening = self._opening, ""

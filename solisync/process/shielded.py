@@ -13,11 +13,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
+Task = Coroutine[Any, Any, T]
 
 _log = Logger()
 
 
-def detached(work: Coroutine[Any, Any, T]) -> Deferred[T]:
+def detached(work: Task[T]) -> Deferred[T]:
     """Begin work that several callers share: it inherits no context variables, and so no caller's cancellation."""
     return Context().run(Deferred.fromCoroutine, work)
 
@@ -52,9 +53,9 @@ def shielded(
 
 
 class Shared(Generic[T]):
-    """Work whose outcome several callers await. It runs to its end even if all callers are cancelled."""
+    """Task whose outcome several callers await. It runs to its end even if all callers are cancelled."""
 
-    def __init__(self, work: Coroutine[Any, Any, T], *, began: float = 0.0) -> None:
+    def __init__(self, work: Task[T], *, began: float = 0.0) -> None:
         self.began = began
         self._result: T | Failure
         self.ended: Deferred[None] = detached(work).addBoth(self._keep)  # never fails

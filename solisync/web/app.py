@@ -7,22 +7,23 @@ time.
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from klein import Klein
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.exceptions import NotFound as NoSuchPath
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter, Map
 
 from ..access.large_bodies import LARGE_BYTES, LargeBodies
 from ..access.rate_limit import RateLimiter
-from ..errors import Forbidden, NotFound, Refused
+from ..errors import Forbidden, MethodNotAllowed, NotFound, Refused
 from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
+from ..process.shielded import Task
 from ..rules.browser_sessions import is_same_origin
 from ..rules.shapes import MAX_BODY
 from .error_replies import Presentation, as_json, error_reply
@@ -45,12 +46,28 @@ def check_same_origin(request: Request) -> None:
         raise Forbidden
 
 
+class Callers(Protocol):
+    """How a site knows the clients of its routes."""
+
+    def recognize(self, request: Request, route: Route | None) -> str:
+        """Identify the client of a request by its head, for limits; raises Refused unless its body may be read."""
+
+    def permit(self, request: Request, route: Route) -> Task[None] | None:
+        """Raise Refused for a client without access to this protected route.
+
+        If the database must be asked, return that work, which raises it.
+        """
+
+    async def refuse_guest(self, client: str) -> None:
+        """Raise Refused if the client is a guest; called after limits, because it asks the database."""
+
+
 class App:
     """Serves a table of routes: identifies the client of each request, applies the rate limit, and runs the handler.
 
     Each route is an endpoint of `klein`. The route of a request is found when its head has arrived, because limits and
     bodies depend on it. So `render` replaces that of klein, which would find it later, and whose adapters take 240,000
-    instructions. Subclasses identify the client. `observer`, if given, is called with each account event.
+    instructions. `observer`, if given, is called with each account event.
     """
 
     _log = Logger()
@@ -59,14 +76,16 @@ class App:
         self,
         routes: tuple[Route, ...],
         *,
+        callers: Callers,
         reactor: ReactorBase,
         limiter: RateLimiter,
         large_bodies: LargeBodies,
         metrics: Metrics,
-        observer: Callable[[Happened], None] | None,
+        observer: Callable[[Happened], None] | None = None,
         handler_seconds: float = HANDLER_SECONDS,
         present_error: Presentation = as_json,
     ) -> None:
+        self._callers = callers
         self._present_error = present_error
         self._limiter = limiter
         self._observer = observer
@@ -85,53 +104,49 @@ class App:
         klein.handle_errors(Exception)(self._send_error)
 
     def admit(self, request: Request, size: int | None) -> None:
-        """Find the route of a request whose head has arrived, and decide on its body; see Resource."""
-        route: Route | None = request.route
-        if route is None and request.unrouted is None:
-            try:
-                route, request.variables = self._urls.find(request.method, request.path)
-            except HTTPException as error:
-                request.unrouted = error
-                request.shared = self._urls.is_shared(error, request.path)
-            else:
-                request.route = route
-                request.shared = route.shared
+        """Find the route and the client of a request whose head has arrived, and decide on its body; see Resource."""
+        too_large = size is not None and size > MAX_BODY
+        try:
+            route, request.variables = self._urls.find(request.method, request.path)
+        except Refused as error:
+            request.shared = self._urls.is_shared(error, request.path)
+            self._callers.recognize(request, None)
+            raise BODY_TOO_LARGE() if too_large else error from None
+        request.route, request.shared = route, route.shared
+        if too_large:
+            raise route.too_large()
+        if size != 0 and request.has_compressed_body:
+            raise BODY_COMPRESSED()
+        request.client_key = client = self._callers.recognize(request, route)
         if size == 0:
             return
-        if size is not None and size > MAX_BODY:
-            raise BODY_TOO_LARGE() if route is None else route.too_large()
-        if route is not None and request.has_compressed_body:
-            raise BODY_COMPRESSED()
-        if route is None or route.body is None:
-            raise NotFound()
-        client = request.client_key = self._recognize(request, route)
-        if size is not None and size > LARGE_BYTES:
-            if route.protected:
-                self._keep_out(request)
+        if route.body is None:
+            request.drop_body(NotFound())
+        elif size is not None and size > LARGE_BYTES:
+            self._keep_out(request, route)
             self._large_bodies.admit(client, size)
             request.body.parsing = self._large_bodies.parsing(client, size)
 
-    def _recognize(self, request: Request, route: Route) -> str:
-        """Identify the client of a request by its head alone; raises Refused unless the body may be read."""
-        raise NotImplementedError
+    def _keep_out(self, request: Request, route: Route) -> None:
+        """Refuse a client without access; if that needs a query, drop the body after it."""
+        asking = self._callers.permit(request, route) if route.protected else None
 
-    async def _authenticate(self, request: Request) -> str:
-        """Authenticate the client of a request to a protected route, asking the database if needed; raises Refused."""
-        raise NotImplementedError
+        def refuse(failure: Failure) -> None:
+            if isinstance(failure.value, Refused):
+                request.refuse(failure.value)
+            else:
+                self._log.failure("could not check a client", failure)
 
-    async def _refuse_guest(self, client: str) -> None:
-        """Raise Refused if the client is a guest."""
-        raise NotImplementedError
-
-    def _keep_out(self, request: Request) -> None:
-        """Raise Refused for a large body of a client without access, or drop the body as soon as that is known."""
+        if asking is not None:
+            Deferred.fromCoroutine(asking).addErrback(refuse)
 
     def render(self, request: Request) -> None:
         """Answer a request that has arrived completely."""
-        if request.route is None:
-            request.answer(self._error(request, Failure(request.unrouted)))
+        route = request.route
+        if request.refusal is not None or route is None:
+            request.answer(self._error(request, Failure(request.refusal)))
             return
-        work = self._execute(request.route.endpoint, request, **request.variables)
+        work = self._execute(route.endpoint, request, **request.variables)
         # Fast path: skips the timer if the reply is ready, 60,000 instructions, see docs/performance.md
         if not work.called:
             # a failure after the outcome is only logged: the client has gone, or has its reply
@@ -148,7 +163,9 @@ class App:
         return endpoint
 
     def _send_error(self, request: Any, failure: Failure) -> None:
-        request.send(self._error(request, failure))
+        """Answer for klein's own resource."""
+        error = failure.value
+        request.send(self._error(request, Failure(unrouted(error)) if isinstance(error, HTTPException) else failure))
 
     def _answer(self, result: Reply | Failure, request: Request) -> None:
         try:
@@ -163,21 +180,22 @@ class App:
         caller = request.caller
         serving.set({"client": caller.name, "request_id": request.request_id})
         observed.set(None if self._observer is None else Observed(caller.bucket, self._observer))
-        client = request.client_key or self._recognize(request, route)
         if route.protected:
-            client = await self._authenticate(request)
-        limit = route.limit
+            asking = self._callers.permit(request, route)
+            if asking is not None:
+                await asking
+        client, limit = request.client_key, route.limit
         if limit is not None:
             if route.counts_itself:
                 self._limiter.check(limit, client)
             else:
                 await self._limiter.admit(limit, caller.bucket if route.limit_by_address else client)
-        if not route.for_guests:  # after the limit, because it asks the database
-            await self._refuse_guest(client)
+        if not route.for_guests:
+            await self._callers.refuse_guest(client)
         try:
             if b"?" in request.uri and not route.is_page:
                 request.check_query()
-            arguments: dict[str, Any] = {**variables}
+            arguments: dict[str, object] = {**variables}
             for name, read in route.arguments:
                 arguments[name] = read(request)
         except Refused:
@@ -203,23 +221,32 @@ class UrlMap:
         self._remembered: dict[tuple[bytes, bytes], Route] = {}  # routes of paths without variables
 
     def find(self, method: bytes, path: bytes) -> tuple[Route, dict[str, str]]:
-        """Return the route, and the variables in the path; raises werkzeug's NotFound or MethodNotAllowed."""
+        """Return the route, and the variables in the path; raises NotFound or MethodNotAllowed."""
         route = self._remembered.get((method, path))
         if route is not None:
             return route, {}
         if not path.startswith(b"/") or path.startswith(b"//") or b"%" in path:
-            raise NoSuchPath
+            raise NotFound()
         verb = named_method(method).decode("ascii")
-        rule, variables = self._map.match(path.decode("latin-1"), verb, return_rule=True)
+        try:
+            rule, variables = self._map.match(path.decode("latin-1"), verb, return_rule=True)
+        except HTTPException as error:
+            raise unrouted(error) from None
         route = self._routes[rule.endpoint]
         if not variables:
             self._remembered[method, path] = route
         return route, dict(variables)
 
-    def is_shared(self, error: HTTPException, path: bytes) -> bool:
+    def is_shared(self, error: Refused, path: bytes) -> bool:
         """Whether pages of other origins may read this error of `find`."""
-        methods = (error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else ()
+        methods = error.methods if isinstance(error, MethodNotAllowed) else ()
         return all(self.find(method.encode("ascii"), path)[0].shared for method in methods)
+
+
+def unrouted(error: HTTPException) -> Refused:
+    """Return werkzeug's error for a path without a route, or without this method, as one of the service."""
+    methods = getattr(error, "valid_methods", None)
+    return MethodNotAllowed(sorted(methods)) if methods else NotFound()
 
 
 class _Other(BaseConverter):

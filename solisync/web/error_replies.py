@@ -8,13 +8,12 @@ import msgspec
 from twisted.internet.defer import CancelledError, TimeoutError
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
-from werkzeug.exceptions import MethodNotAllowed
-from werkzeug.exceptions import NotFound as NoSuchPath
 
 from ..errors import (
     AccountSuspended,
     Declined,
     Interrupted,
+    MethodNotAllowed,
     Outdated,
     Refused,
     TimedOut,
@@ -40,10 +39,6 @@ def error_reply(request: Request, failure: Failure) -> Reply:
     error = failure.value
     if isinstance(error, Refused):
         return _refused(request, error)
-    if isinstance(error, NoSuchPath):
-        return Reply.error("not_found", "not found")
-    if isinstance(error, MethodNotAllowed):
-        return _method_not_allowed(request, ", ".join(sorted(error.valid_methods or ())))
     if isinstance(error, TimeoutError):
         return _refused(request, Unavailable())
     if not isinstance(error, CancelledError):  # a CancelledError only means that the client has gone
@@ -68,6 +63,11 @@ def _log_internal(request: Request, failure: Failure) -> None:
 
 def _refused(request: Request, error: Refused) -> Reply:
     headers = {}
+    if isinstance(error, MethodNotAllowed):
+        headers["Allow"] = methods = ", ".join(error.methods)
+        asks = request.method == b"OPTIONS" and request.values(b"access-control-request-method")
+        if asks and request.allowed_origin is not None:
+            return preflight(methods)
     if isinstance(error, TooMany | Unavailable):
         headers["Retry-After"] = str(error.retry_after)
     if isinstance(error, AccountSuspended) and error.until is not None:
@@ -76,13 +76,6 @@ def _refused(request: Request, error: Refused) -> Reply:
         # RFC 9110 §15.5.2, RFC 6750 §3
         headers["WWW-Authenticate"] = 'Bearer error="invalid_token"' if request.token_read else "Bearer"
     return Reply.error(error.code, str(error), headers)
-
-
-def _method_not_allowed(request: Request, methods: str) -> Reply:
-    asks = request.method == b"OPTIONS" and request.values(b"access-control-request-method")
-    if asks and request.allowed_origin is not None:
-        return preflight(methods)
-    return Reply.error("method_not_allowed", "method not allowed", {"Allow": methods})
 
 
 def as_page(pages: Pages) -> Presentation:

@@ -1,32 +1,21 @@
-"""The site for players. Its app identifies players by their tokens, and refuses restricted ones.
-
-The reasons are in docs/security.md "Tokens and sessions".
-"""
+"""The site for players: docs/security.md "Tokens and sessions"."""
 
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from twisted.internet.base import ReactorBase
-from twisted.internet.defer import Deferred
-
+from ..access.restrictions import Restrictions
 from ..access.tokens import Tokens
-from ..errors import DatabaseError, Forbidden, Refused, Unauthorized, Unavailable
 from ..events.streams import raise_limit
-from ..postgres.database import Database
-from ..rules.administration import suspension_error
+from ..process.shielded import Task
 from ..rules.sessions import SessionRef
-from ..storage.players import guests, restrictions
 from .app import App, check_same_origin
 from .error_replies import as_json, as_page
 from .parts import Parts
 from .resources import player_routes
 from .resources.html_pages import Pages
 from .route import Route
-from .shared_cache import SECONDS, CoalescingCache
 from .wire.request import Request
 from .wire.site import Site
 
@@ -34,120 +23,36 @@ OTHER_DESCRIPTORS = 64  # files, pipes and sockets besides connections of player
 FEWEST_CONNECTIONS = 16  # with whatever limit of open files
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """The suspensions with end and message, and the cutoffs of access tokens, by player, as of `number`."""
+class PlayerCallers:
+    """Recognizes a player by the access token, others by their address."""
 
-    number: int = -1
-    suspended: dict[str, tuple[datetime | None, str | None]] = field(default_factory=dict)
-    cutoffs: dict[str, int] = field(default_factory=dict)
-
-
-class Restrictions:
-    """The suspensions and cutoffs, at most SECONDS old. Without requests, there are no queries.
-
-    Each query compares a number, which database triggers raise on a change, and loads the restrictions only if the
-    number has changed. `on_change` is then called with the count of suspended players.
-    """
-
-    def __init__(
-        self, *, database: Database, reactor: ReactorBase, on_change: Callable[[int], None] = lambda count: None
-    ) -> None:
-        self._database = database
-        self._reactor = reactor
-        self._on_change = on_change
-        self._loaded = _Loaded()
-        self._behind = 0  # the retention clock, by which suspensions end
-        self._until = 0.0
-        self._loading = CoalescingCache(self._load, reactor=reactor)
-
-    @property
-    def fresh(self) -> bool:
-        """Whether `check` may be called without a `refresh` first."""
-        # Fast path: avoids awaiting `refresh` for each request, a coroutine each, see docs/performance.md
-        return self._reactor.seconds() < self._until
-
-    async def refuse_guest(self, player: str) -> None:
-        """Raise Forbidden for a guest. A check before the work is enough, because no player becomes a guest."""
-        if await self._database.run(guests.is_guest, player):
-            raise Forbidden("guest", "a guest can't do this")
-
-    async def refresh(self) -> None:
-        """Load changes from the database, unless loaded within SECONDS; raises Unavailable if that fails."""
-        try:
-            await self._loading.get()
-        except DatabaseError:
-            raise Unavailable from None
-
-    def check(self, claims: SessionRef) -> None:
-        """Raise Forbidden if the player is suspended, and Unauthorized if the token is cut off."""
-        suspension = self._loaded.suspended.get(claims.user_id)
-        if suspension is not None:
-            raise suspension_error(*suspension, self._behind)
-        cutoff = self._loaded.cutoffs.get(claims.user_id)
-        if cutoff is not None and claims.expiry <= cutoff:
-            raise Unauthorized
-
-    async def _load(self) -> None:
-        began = self._reactor.seconds()
-        found = await self._database.run(restrictions.load, self._loaded.number)
-        self._behind = found.behind
-        if found.suspended is not None:
-            ends = zip(found.untils or (), found.messages or (), strict=True)
-            suspended = dict(zip(found.suspended, ends, strict=True))
-            cutoffs = dict(zip(found.cut_off or (), found.cutoffs or (), strict=True))
-            self._loaded = _Loaded(found.number, suspended, cutoffs)
-            self._on_change(len(suspended))
-        self._until = began + SECONDS
-
-
-class PlayersApp(App):
-    """The routes for players. Checks the origin of the request, then its access token."""
-
-    def __init__(
-        self,
-        routes: tuple[Route, ...],
-        *,
-        tokens: Tokens,
-        restrictions: Restrictions,
-        now: Callable[[], datetime],
-        **common: Any,
-    ) -> None:
-        super().__init__(routes, **common)
+    def __init__(self, *, tokens: Tokens, restrictions: Restrictions, now: Callable[[], datetime]) -> None:
         self._tokens = tokens
         self._restrictions = restrictions
         self._now = now
 
-    def _recognize(self, request: Request, route: Route) -> str:
-        if route.same_origin:
+    def recognize(self, request: Request, route: Route | None) -> str:
+        """Return the player of a protected route, else the address; the origin of the request is checked first."""
+        if route is not None and route.same_origin:
             check_same_origin(request)
-        return self._claims(request).user_id if route.protected else request.caller.bucket
+        protected = route is not None and route.protected
+        return self._claims(request).user_id if protected else request.caller.bucket
 
-    async def _authenticate(self, request: Request) -> str:
+    def permit(self, request: Request, _: Route) -> Task[None] | None:
+        """Refuse restricted players."""
         claims = self._claims(request)
+        # Fast path: avoids a coroutine for each request, see docs/performance.md
         if not self._restrictions.fresh:
-            await self._restrictions.refresh()
+            return self._ask(claims)
         self._restrictions.check(claims)
-        return claims.user_id
+        return None
 
-    async def _refuse_guest(self, client: str) -> None:
+    async def _ask(self, claims: SessionRef) -> None:
+        await self._restrictions.refresh()
+        self._restrictions.check(claims)
+
+    async def refuse_guest(self, client: str) -> None:
         await self._restrictions.refuse_guest(client)
-
-    def _keep_out(self, request: Request) -> None:
-        """Raise Refused for a large body of a restricted player; if that needs a query, drop the body after it."""
-        claims = self._claims(request)
-        if self._restrictions.fresh:
-            self._restrictions.check(claims)
-            return
-
-        async def ask() -> None:
-            try:
-                await self._restrictions.refresh()
-                self._restrictions.check(claims)
-            except Refused as reason:
-                request.drop_body(reason)
-
-        Deferred.fromCoroutine(ask()).addErrback(lambda failure: self._log.failure("could not check a player", failure))
 
     def _claims(self, request: Request) -> SessionRef:
         """Return the claims of the access token, which is read once; raises Unauthorized unless it is valid."""
@@ -175,18 +80,15 @@ def make_site(parts: Parts) -> Site:
             site_links=settings.site_links,
             public_avatars=settings.public_avatars,
         )
-    app = PlayersApp(
+    restrictions = Restrictions(database=parts.database, reactor=parts.reactor, on_change=parts.metrics.suspended.set)
+    app = App(
         player_routes(parts, pages),
+        callers=PlayerCallers(tokens=parts.tokens, restrictions=restrictions, now=parts.now),
         reactor=parts.reactor,
         limiter=parts.limiter,
         large_bodies=parts.large_bodies,
-        tokens=parts.tokens,
-        restrictions=Restrictions(
-            database=parts.database, reactor=parts.reactor, on_change=parts.metrics.suspended.set
-        ),
         metrics=parts.metrics,
         observer=parts.history.observe,
-        now=parts.now,
         handler_seconds=parts.handler_seconds,
         present_error=as_json if pages is None else as_page(pages),
     )

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from inspect import isfunction, signature
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
@@ -43,8 +43,8 @@ class Json:
     """
 
     shape: type[msgspec.Struct]
-    read: Callable[[bytes], Any] | None = None
-    example: Any = None
+    read: Callable[[bytes], object] | None = None
+    example: object = None
     narrower: type[msgspec.Struct] | None = None
     optional: bool = False
     errors: ClassVar[tuple[Code, ...]] = ("body_too_large", "bad_json", "bad_field")
@@ -54,7 +54,7 @@ class Json:
         """The alternative shapes of a body."""
         return [self.shape] if self.narrower is None else [self.narrower, self.shape]
 
-    def decode(self, request: Request) -> Any:
+    def decode(self, request: Request) -> object:
         """Return the message in the body of a request."""
         body = request.body
         with body.parsing:
@@ -94,10 +94,15 @@ class EventStream:
     shapes: Mapping[str, type[msgspec.Struct]]
 
 
+Reader = Callable[[Any], object]  # of a Request that has passed the checks of its route
+Facts = dict[str, Any]
+ReplyingHandler = Callable[..., Awaitable[msgspec.Struct | Reply]]
+
+
 class RequestValue(NamedTuple):
     """How an argument of handlers is read from a request, and which routes have it."""
 
-    read: Callable[[Any], Any]  # from a Request that has passed the checks of its route
+    read: Reader
     of: Callable[["Route"], object] = lambda route: True
 
 
@@ -156,7 +161,7 @@ class Route:
 
     method: str
     path: str
-    handler: Callable[..., Awaitable[msgspec.Struct | Reply]]
+    handler: ReplyingHandler
     _: KW_ONLY
     name: str
     tag: str = ""
@@ -171,7 +176,7 @@ class Route:
     limit_by_address: bool = False
     body: Json | Upload | None = None
     query: type[msgspec.Struct] | None = None
-    answer: Any = None
+    answer: object = None
     errors: tuple[Code, ...] = ()
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sets_cookie: bool = False
@@ -199,12 +204,12 @@ class Route:
         return re.findall(r"\{(\w+)\}", self.path)
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """The parameters of the query, each with its type."""
         return {} if self.query is None else parameters_of(self.query)
 
     @cached_property
-    def arguments(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    def arguments(self) -> tuple[tuple[str, Reader], ...]:
         """The handler's arguments, except path variables, and their readers."""
         known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
@@ -254,7 +259,7 @@ class Route:
         return tuple(dict.fromkeys((*codes, *self.errors)))
 
 
-Handler = TypeVar("Handler", bound=Callable[..., Awaitable[msgspec.Struct | Reply]])
+Handler = TypeVar("Handler", bound=ReplyingHandler)
 
 
 class Declared(NamedTuple):
@@ -262,7 +267,7 @@ class Declared(NamedTuple):
 
     method: str
     path: str
-    facts: dict[str, Any]
+    facts: Facts
 
 
 def declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
@@ -281,7 +286,13 @@ def declaring(method: str) -> Callable[..., Callable[[Handler], Handler]]:
 get, post, put, delete = map(declaring, ("GET", "POST", "PUT", "DELETE"))
 
 
-def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
+class Tagged(Protocol):
+    """A resource, whose methods declare routes; `tag` groups them in the OpenAPI document."""
+
+    tag: ClassVar[str]
+
+
+def routes_of(resource: Tagged, settings: ServingSettings) -> Iterator[Route]:
     """Yield the routes that the methods of a resource declare, in the order of the methods.
 
     The method supplies what its declaration leaves out: name, summary (first line of the docstring), body and query
@@ -295,10 +306,10 @@ def routes_of(resource: Any, settings: ServingSettings) -> Iterator[Route]:
 
 
 def _routes(
-    method: str, path: str, handler: Callable[..., Any], facts: dict[str, Any], settings: ServingSettings
+    method: str, path: str, handler: ReplyingHandler, facts: Facts, settings: ServingSettings
 ) -> Iterator[Route]:
     hints = get_type_hints(handler)
-    known: dict[str, Any] = {
+    known: Facts = {
         "name": handler.__name__,
         "summary": (handler.__doc__ or "").partition("\n")[0].removesuffix("."),
         "answer": None if hints["return"] is Reply else hints["return"],

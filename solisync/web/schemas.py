@@ -30,8 +30,10 @@ class RecordedGame(Replay, frozen=True, kw_only=True):
     ] = UNSET
 
 
+JsonObject = dict[str, Any]
+
 EXAMPLE_FILE = Path(__file__).with_name("example_replay.json")
-EXAMPLE: dict[str, Any] = msgspec.json.decode(EXAMPLE_FILE.read_bytes())
+EXAMPLE: JsonObject = msgspec.json.decode(EXAMPLE_FILE.read_bytes())
 """A short won game, which is verified."""
 
 Shapes = tuple[type[msgspec.Struct], ...]
@@ -41,13 +43,13 @@ KEEPING_UNKNOWN_FIELDS: Shapes = (Payload, Stats, Progress, Achievement, Replay,
 OF_ONE_FIELD: Shapes = (Pile,)  # with exactly one of their fields
 
 
-def schema(shape: Any) -> dict[str, Any]:
+def schema(shape: object) -> JsonObject:
     """Return the schema of a shape, with references to the schemas of message shapes."""
     (found,), _ = msgspec.json.schema_components([shape], ref_template=COMPONENT)
     return _with_types(found)
 
 
-def schemas(shapes: Iterable[Any], *, reference: str = COMPONENT) -> dict[str, Any]:
+def schemas(shapes: Iterable[object], *, reference: str = COMPONENT) -> JsonObject:
     """Return the schemas of these message shapes, and of the shapes that they refer to, by name."""
     shapes = [*shapes]
     _, found = msgspec.json.schema_components(shapes, ref_template=reference)
@@ -93,14 +95,14 @@ def _fields(kinds: Iterable[msgspec.inspect.Type]) -> Iterator[tuple[str, str, m
                     yield from ((cls.__name__, each.encode_name, each.type) for each in fields)
 
 
-def _mark_as_time(schema: dict[str, Any]) -> None:
+def _mark_as_time(schema: JsonObject) -> None:
     """Name the format of a time: msgspec does so only if the shape requires an offset, which each answer has."""
     for choice in schema.get("anyOf", [schema]):
         if choice.get("type") == "string":
             choice["format"] = "date-time"
 
 
-def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
+def _with_types(schema: JsonObject) -> JsonObject:
     """Return the schema with the type `string` added to each enumeration of texts."""
     typed = {name: _typed(value) for name, value in schema.items()}
     values = typed.get("enum")
@@ -109,13 +111,13 @@ def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
     return typed
 
 
-def _typed(part: Any) -> Any:
+def _typed(part: object) -> object:
     if isinstance(part, list):
         return [*map(_typed, part)]
     return _with_types(part) if isinstance(part, dict) else part
 
 
-def _of_one_field(schema: dict[str, Any]) -> dict[str, Any]:
+def _of_one_field(schema: JsonObject) -> JsonObject:
     """Return the schema of an object with exactly one of the fields of `schema`."""
     fields = [
         {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}

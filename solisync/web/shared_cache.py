@@ -1,14 +1,14 @@
 """A cache for the public lists, which may be a second old (docs/protocol.md "The leaderboard" and "Replays")."""
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError
 
 from ..errors import DatabaseError
-from ..process.shielded import Shared
+from ..process.shielded import Shared, Task
 
 T = TypeVar("T")
 
@@ -24,9 +24,7 @@ class CoalescingCache(Generic[T]):
 
     seconds = SECONDS
 
-    def __init__(
-        self, load: Callable[..., Coroutine[Any, Any, T]], *, reactor: ReactorBase, seconds: float | None = None
-    ) -> None:
+    def __init__(self, load: Callable[..., Task[T]], *, reactor: ReactorBase, seconds: float | None = None) -> None:
         if seconds is not None:
             self.seconds = seconds
         self._load = load

@@ -22,9 +22,10 @@ OWN = {"connection", "content-length", "content-type", "date", "keep-alive", "se
 class StockRequest(Request):
     """Twisted's request, with what the app reads from its own."""
 
-    route = claims = admin = allowed_origin = client_key = None
+    route = claims = admin = allowed_origin = refusal = None
     shared, token_read, request_id = True, False, "stock"
     caller = SimpleNamespace(name="127.0.0.1", bucket="127.0.0.1")
+    has_compressed_body = OwnRequest.has_compressed_body
     bearer, field, fields, values = OwnRequest.bearer, OwnRequest.field, OwnRequest.fields, OwnRequest.values
     check_query, query, _parameters = OwnRequest.check_query, OwnRequest.query, None
     _query_text, _read_query = OwnRequest._query_text, OwnRequest._read_query
@@ -36,7 +37,7 @@ class StockRequest(Request):
     @property
     def body(self):
         body = Body()
-        body.add(self.content.read())
+        body.add(self.content.getvalue())
         return body
 
     def send(self, reply):
@@ -60,7 +61,7 @@ def mounted(server, reactor, monkeypatch):
     async def reply(request, route, variables):
         if not isinstance(request, StockRequest):
             return await reply_of(request, route, variables)
-        request.route = route
+        app.admit(request, len(request.content.getvalue()))
         made = await reply_of(request, route, variables)
         request.send(made)
         if made.stream is not None:

@@ -6,7 +6,8 @@ The app identifies admins by their sessions, and refuses other requests: docs/co
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+
+from twisted.internet.base import ReactorBase
 
 from ...access.large_bodies import LargeBodies
 from ...access.rate_limit import WRONG_CODES, LocalRateLimit
@@ -20,7 +21,7 @@ from ...storage.operators import admins
 from ..app import App, check_same_origin
 from ..parts import Parts
 from ..resources.openapi import Interface, OpenApi
-from ..route import Route, routes_of
+from ..route import Route, Tagged, routes_of
 from ..wire.reply import Reply
 from ..wire.request import Request
 from ..wire.site import Site
@@ -46,25 +47,17 @@ INTERFACE = Interface(
 )
 
 
-class AdminsApp(App):
-    """The routes for admins. Checks the host of a request, then the page that sent it, then the session.
+class AdminCallers:
+    """Checks the host of a request, then the page that sent it, then the session.
 
     `hosts` are names besides loopback under which the console is served over HTTPS. If there are any, only pages under
     these names may change something, and cookies are limited to HTTPS.
     """
 
-    def __init__(self, routes: tuple[Route, ...], *, database: Database, hosts: frozenset[str], **common: Any) -> None:
-        super().__init__(routes, observer=None, **common)
+    def __init__(self, *, database: Database, hosts: frozenset[str], reactor: ReactorBase) -> None:
         self._database = database
         self._hosts = hosts
-        self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=common["reactor"])
-
-    def admit(self, request: Request, size: int | None) -> None:
-        """Admit a request as for players; raises Forbidden if the host isn't the console's."""
-        if not self._is_for_console(request):
-            request.unrouted = Forbidden()
-            raise request.unrouted
-        super().admit(request, size)
+        self._sessions = LiveSecrets(partial(database.run, admins.live_sessions), reactor=reactor)
 
     def _is_for_console(self, request: Request) -> bool:
         """Whether the host is the console's; pages of another could otherwise read the replies (DNS rebinding)."""
@@ -72,7 +65,12 @@ class AdminsApp(App):
         # a host in an absolute URI would override that one (RFC 9112 §3.2.2)
         return request.uri.startswith(b"/") and host is not None and (host in self._hosts or is_loopback(host))
 
-    def _recognize(self, request: Request, route: Route) -> str:
+    def recognize(self, request: Request, route: Route | None) -> str:
+        """Return the address; raises Forbidden unless the request is for the console, and from one of its pages."""
+        if not self._is_for_console(request):
+            raise Forbidden
+        if route is None:
+            return request.caller.bucket
         request.admin_cookie = SessionCookie.read(
             COOKIE, SESSION_LIFETIME, request.fields(b"cookie"), secure=bool(self._hosts)
         )
@@ -86,7 +84,8 @@ class AdminsApp(App):
             raise Forbidden
         return request.caller.bucket
 
-    async def _authenticate(self, request: Request) -> str:
+    async def permit(self, request: Request, _: Route) -> None:
+        """Find the admin of the session, who is the client of limits from now on; raises Unauthorized."""
         token = request.admin_cookie.token
         if token is None or request.fields(b"authorization"):
             raise Unauthorized
@@ -97,7 +96,10 @@ class AdminsApp(App):
         if request.admin is None:
             self._sessions.forget(secret)
             raise Unauthorized
-        return request.admin.admin
+        request.client_key = request.admin.admin
+
+    async def refuse_guest(self, _: str) -> None:
+        """Do nothing: no admin is a guest."""
 
 
 class ConsoleOpenApi(OpenApi):
@@ -111,7 +113,7 @@ class ConsoleOpenApi(OpenApi):
         return await super().document()
 
 
-def console_routes(resources: Sequence[object], settings: ServingSettings) -> tuple[Route, ...]:
+def console_routes(resources: Sequence[Tagged], settings: ServingSettings) -> tuple[Route, ...]:
     """Return all routes of the console, given its resources."""
     served = *resources, ConsoleOpenApi(lambda: table)
     table = (*chain.from_iterable(routes_of(resource, settings) for resource in served), *page_routes())
@@ -142,10 +144,9 @@ def make_console(parts: Parts) -> Site:
             now=now,
         ),
     )
-    app = AdminsApp(
+    app = App(
         console_routes(resources, settings),
-        database=database,
-        hosts=settings.admin_hosts,
+        callers=AdminCallers(database=database, hosts=settings.admin_hosts, reactor=reactor),
         reactor=reactor,
         limiter=parts.limiter,
         large_bodies=LargeBodies(seconds=reactor.seconds, on_refusal=partial(refused, LargeBodies.name)),

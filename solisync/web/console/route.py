@@ -5,7 +5,7 @@ queries.
 """
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 from msgspec import Meta, Struct
@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 
 from ...access.rate_limit import ADMIN
 from ...errors import BadRequest, Code, Unavailable
-from ...process.shielded import shielded
+from ...process.shielded import Task, shielded
 from ...rules.queries import EARLIER
 from ...storage.paging import LAST_NUMBER
 from ..route import Handler, declaring
@@ -83,7 +83,7 @@ class ExpensiveQueries:
     def __init__(self) -> None:
         self._lock = DeferredLock()
 
-    async def run(self, query: Callable[P, Coroutine[Any, Any, T]], *arguments: P.args, **options: P.kwargs) -> T:
+    async def run(self, query: Callable[P, Task[T]], *arguments: P.args, **options: P.kwargs) -> T:
         """Return the result of `query`; raise Unavailable while WAITING others wait.
 
         A query keeps its place until it ends, even if its client leaves.

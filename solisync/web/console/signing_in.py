@@ -3,9 +3,9 @@
 `SigningIn` has the routes of admins' own sessions. `LiveSecrets` knows which codes and sessions are live.
 """
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
@@ -14,7 +14,7 @@ from ...access.rate_limit import LocalRateLimit
 from ...errors import NotFound, Unauthorized
 from ...postgres.database import Database
 from ...process.audit import audit
-from ...process.shielded import Shared, shielded
+from ...process.shielded import Shared, Task, shielded
 from ...rules.administration import CODE_DIGITS, AdminSession, Myself, SignedIn, SignIn, new_session_secret
 from ...rules.browser_sessions import SessionCookie
 from ...rules.recovery import digest, read_code
@@ -111,7 +111,7 @@ class LiveSecrets(Generic[T]):
     one query per LOADINGS_APART, however many arrive. A known secret must still be confirmed by the database.
     """
 
-    def __init__(self, load: Callable[[], Coroutine[Any, Any, Iterable[T]]], *, reactor: ReactorBase) -> None:
+    def __init__(self, load: Callable[[], Task[Iterable[T]]], *, reactor: ReactorBase) -> None:
         self._load = load
         self._reactor = reactor
         self._live: set[T] = set()

@@ -9,7 +9,7 @@ from ...checking.timelines import Timelines
 from ...rules.shapes import Features
 from ..handler_limits import OneAtATime
 from ..parts import Parts
-from ..route import Route, routes_of
+from ..route import Route, Tagged, routes_of
 from .accounts import Accounts
 from .analytics import Analytics
 from .avatars import Avatars
@@ -100,7 +100,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     live_events = LiveEvents(database=database, live_streams=parts.live_streams, rate_limit=opened)
     timeline_turns = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, Timelines.name))
     features = Features(pages=settings.pages, public_avatars=settings.public_avatars)
-    served: list[object] = [
+    served: list[Tagged] = [
         accounts,
         sessions,
         guests,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,7 @@ from ...klondike import DRAW_MODES, SEED_PATTERN
 from ...rules.avatars import FORMATS
 from ...rules.shapes import ErrorBody
 from ..route import Content, EventStream, Json, Route, Upload, get
-from ..schemas import schema, schemas
+from ..schemas import JsonObject, schema, schemas
 from ..wire.reply import Reply
 
 STREAM_EVENT = "StreamEvent"
@@ -128,7 +128,7 @@ class OpenApi:
         return Reply(body=msgspec.json.format(msgspec.json.encode(document(self._routes(), self._interface))))
 
 
-def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[str, Any]:
+def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> JsonObject:
     """The OpenAPI document of these routes as plain data."""
     routes = tuple(route for route in routes if route.listed)
     shapes = [shape for route in routes for shape in (*_body_shapes(route), *_answer_shapes(route))]
@@ -137,7 +137,7 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
     for route in routes:
         if isinstance(route.answer, EventStream):
             components[STREAM_EVENT] = _stream_event(route.answer)
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, JsonObject] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, interface)
     responses = {codes[0]: _error(codes) for route in routes for codes in _errors(route).values() if len(codes) == 1}
@@ -166,8 +166,8 @@ def document(routes: tuple[Route, ...], interface: Interface = PLAYERS) -> dict[
     }
 
 
-def _operation(route: Route, interface: Interface) -> dict[str, Any]:
-    operation: dict[str, Any] = {
+def _operation(route: Route, interface: Interface) -> JsonObject:
+    operation: JsonObject = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": route.summary,
@@ -192,17 +192,17 @@ def _operation(route: Route, interface: Interface) -> dict[str, Any]:
     return operation
 
 
-def _body_shapes(route: Route) -> list[Any]:
+def _body_shapes(route: Route) -> list[object]:
     return [*route.body.documented] if isinstance(route.body, Json) else []
 
 
-def _answer_shapes(route: Route) -> list[Any]:
+def _answer_shapes(route: Route) -> list[object]:
     if isinstance(route.answer, EventStream):
         return [*route.answer.shapes.values()]
     return [] if route.answer is None or isinstance(route.answer, Content) else [route.answer]
 
 
-def _content(answer: Any) -> dict[str, Any]:
+def _content(answer: object) -> JsonObject:
     match answer:
         case Content(media_types):
             return _bytes(media_types)
@@ -213,7 +213,7 @@ def _content(answer: Any) -> dict[str, Any]:
     return _json() if answer is None else _json(answer)
 
 
-def _stream_event(stream: EventStream) -> dict[str, Any]:
+def _stream_event(stream: EventStream) -> JsonObject:
     """The schema of a parsed event of a stream."""
     events = [
         {
@@ -226,7 +226,7 @@ def _stream_event(stream: EventStream) -> dict[str, Any]:
     return {"title": STREAM_EVENT, "description": "An event of a stream, by its name", "oneOf": events}
 
 
-def _responses(route: Route) -> dict[str, Any]:
+def _responses(route: Route) -> JsonObject:
     etag = ("ETag",) if route.conditional else ()
     cookie = ("Set-Cookie",) if route.sets_cookie else ()
     done = _response("Done", *etag, *cookie) | {"content": _content(route.answer)}
@@ -251,7 +251,7 @@ def _errors(route: Route) -> dict[int, list[Code]]:
     return by_status
 
 
-def _error(codes: list[Code]) -> dict[str, Any]:
+def _error(codes: list[Code]) -> JsonObject:
     """The response with one of these codes, which all have the same status."""
     status = STATUS[codes[0]]
     headers = _ERROR_HEADERS.get(status, ())
@@ -266,7 +266,7 @@ def _meaning(status: int, codes: list[Code]) -> str:
     return "; ".join(_REASONS[code] for code in codes) if status == 403 else _MEANING[status]
 
 
-def _response(description: str, *headers: str) -> dict[str, Any]:
+def _response(description: str, *headers: str) -> JsonObject:
     names = ("X-Request-Id", *headers)
     return {"description": description, "headers": {name: {"$ref": _header(name)} for name in names}}
 
@@ -276,12 +276,12 @@ def _header(name: str) -> str:
     return f"#/components/headers/{name}"
 
 
-def _json(*shapes: Any, example: Any = None) -> dict[str, Any]:
+def _json(*shapes: object, example: object = None) -> JsonObject:
     """JSON with one of these shapes, or any object without shapes."""
     any_of = [*map(schema, shapes)] or [{"type": "object", "additionalProperties": True}]
     content = {"schema": any_of[0] if len(any_of) == 1 else {"anyOf": any_of}}
     return {"application/json": content if example is None else {**content, "example": example}}
 
 
-def _bytes(media_types: tuple[str, ...]) -> dict[str, Any]:
+def _bytes(media_types: tuple[str, ...]) -> JsonObject:
     return {media_type: {"schema": _TEXT if media_type.startswith("text/") else _BINARY} for media_type in media_types}

@@ -5,8 +5,8 @@ drops what it receives: while it sends a stream or an error, or closes.
 """
 
 from enum import Enum
-from typing import Any
 
+from twisted.internet.address import UNIXAddress
 from twisted.internet.interfaces import IHalfCloseableProtocol, ISSLTransport, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
@@ -21,6 +21,7 @@ from .reply import BAD_REQUEST, TIMED_OUT, Abandoned, encode_head
 from .request import Request, SiteParts
 from .sending import Sender
 from .streaming import ConnectionOutlet, StreamBody
+from .transport import SocketTransport
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
@@ -46,10 +47,11 @@ _HEAD, _BODY, _REPLY, _LAST = State
 class HttpConnection(Protocol):
     """One connection. One deadline bounds reading: from the first byte of a request, then from the end of its head.
 
-    `request` is the one that is received or answered. `paused` means that the connection waits for its turn.
+    `request` is the one that is received or answered. `peer` is an address, or None on a unix socket. `paused` means
+    that the connection waits for its turn.
     """
 
-    transport: Any  # TCP, TLS or a unix socket: each can abort, but Twisted's interfaces lack that
+    transport: SocketTransport  # type: ignore[assignment]  # Protocol declares less
     request: Request | None = None
     persistent = True  # whether another request may follow
     paused = False
@@ -72,7 +74,8 @@ class HttpConnection(Protocol):
     def connectionMade(self) -> None:
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(True)
-        self.peer = self.transport.getPeer()  # asks the kernel, so once and not for each request
+        peer = self.transport.getPeer()  # asks the kernel, so once and not for each request
+        self.peer = None if isinstance(peer, UNIXAddress) else peer.host
         reactor, connections = self.site.reactor, self._connections
         self.sender = Sender(self.transport, reactor=reactor, unread=connections.unread, on_sent=self._on_sent)
         self.deadline = Deadline(self._on_deadline, reactor=reactor)

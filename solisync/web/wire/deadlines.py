@@ -4,10 +4,15 @@ import socket
 from collections.abc import Callable
 from struct import error as struct_error
 from struct import unpack_from
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
+
+from .transport import SocketTransport
+
+if TYPE_CHECKING:
+    from .connection import HttpConnection
 
 UNREAD_SECONDS = 30.0
 PROBE_SECONDS = 0.5
@@ -71,7 +76,7 @@ class UnreadTimer:
 
     __slots__ = ("_acknowledged", "_reactor", "_timer", "_transport")
 
-    def __init__(self, transport: Any, *, reactor: ReactorBase) -> None:
+    def __init__(self, transport: SocketTransport, *, reactor: ReactorBase) -> None:
         self._transport = transport
         self._reactor = reactor
         self._timer: IDelayedCall | None = None
@@ -99,7 +104,7 @@ class UnreadTimer:
             self.start()
 
 
-def acknowledged_bytes(transport: Any) -> int:
+def acknowledged_bytes(transport: SocketTransport) -> int:
     """Return the number of bytes that the client has acknowledged, or 0 if unknown, as on a unix socket.
 
     Reads the field tcpi_bytes_acked of Linux's struct tcp_info.
@@ -124,7 +129,7 @@ class HalfCloseProbe:
     Only for TCP and unix sockets: Twisted ends a TLS connection at the end of its input.
     """
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: "HttpConnection") -> None:
         self._connection = connection
         self._timer: IDelayedCall | None = None
         self._probed = False

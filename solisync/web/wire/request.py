@@ -4,10 +4,9 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from random import getrandbits
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl
 
-from twisted.internet.address import UNIXAddress
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -25,6 +24,9 @@ from .body import Body
 from .connections import Connections
 from .parse import Head
 from .reply import NO_STORE, Abandoned, Reply, encode_head
+
+if TYPE_CHECKING:
+    from .connection import HttpConnection
 
 INTERNAL = 500
 CLIENT_GONE = 499  # nginx's status for a client that hangs up before the reply; only for the log and the metrics
@@ -44,6 +46,22 @@ def named_method(method: bytes) -> bytes:
     return method if method.isupper() and len(method) <= METHOD_BYTES else b"UNKNOWN"
 
 
+class Routed(Protocol):
+    """The route of a request."""
+
+    @property
+    def endpoint(self) -> str:
+        """Its name for klein."""
+
+    @property
+    def path(self) -> str:
+        """Its path, with the names of its variables."""
+
+    @property
+    def private(self) -> bool:
+        """Whether its replies must not be cached."""
+
+
 class Resource(Protocol):
     """What a site serves."""
 
@@ -51,8 +69,8 @@ class Resource(Protocol):
         """Decide on a request when its head has arrived, by the size of its body, and set `route` and `shared`.
 
         Raises Abandoned for a body that is too large or compressed, which ends the connection. Raises Refused if the
-        body won't be read; it is then counted and dropped as it arrives. The size of a chunked body is None. When that
-        body becomes large, this is called with MAX_BODY; when too large, with its size.
+        request is answered with that error; its body is then counted and dropped as it arrives. The size of a chunked
+        body is None. When that body becomes large, this is called with MAX_BODY; when too large, with its size.
         """
 
     def render(self, request: "Request") -> object:
@@ -79,11 +97,11 @@ class Request:
     `on_gone` is called if the connection is lost before the reply is finished.
     """
 
-    route: Any = None  # a solisync.web.route.Route, set by `admit`
+    route: "Routed | None" = None  # set by `admit`
     variables: dict[str, str]  # in the path of its route, set by `admit`
-    unrouted: Exception | None = None  # why there is no route, set by `admit`
+    refusal: Refused | None = None  # why it is answered with an error, known before its body has arrived
     shared = True  # whether pages of the origins that the operator lists may read the reply, set by `admit`
-    client_key: str | None = None  # how limits know its client, set by the app once it is recognized
+    client_key = ""  # how limits know its client, set by the app once it is recognized
     claims: SessionRef | None = None  # of its access token, set by the app
     admin: AdminSession | None = None  # the admin's session, set by the console's app
     admin_cookie: SessionCookie  # set by the console's app
@@ -98,8 +116,8 @@ class Request:
     _parameters: dict[str, list[str]] | None = None  # of the query, once parsed
     _seconds_to_reply = 0.0  # from the beginning of the request to the beginning of its reply
 
-    def __init__(self, connection: Any, head: Head) -> None:
-        self.connection = connection  # None once the request is finished, or its client has gone
+    def __init__(self, connection: "HttpConnection", head: Head) -> None:
+        self.connection: HttpConnection | None = connection  # None once the request is finished, or its client has gone
         self.method = named_method(head.method)
         self.uri = head.uri
         self.path = head.path
@@ -116,9 +134,10 @@ class Request:
         try:
             self._site.resource.admit(self, size)
         except Abandoned as error:
+            assert self.connection is not None
             self.connection.refuse(error)
         except Refused as reason:
-            self.drop_body(reason)
+            self.refuse(reason)
 
     def receive(self, data: bytes) -> None:
         """Add data to the body."""
@@ -130,7 +149,13 @@ class Request:
         elif before <= LARGE_BYTES < body.received and length is None and body.unwanted is None:
             self.admit(MAX_BODY)
         if body.unwanted is None and body.received != length:
+            assert self.connection is not None
             self.connection.hold_body(body.received)
+
+    def refuse(self, reason: Refused) -> None:
+        """Drop the body, and answer with this error when all of it has arrived."""
+        self.refusal = reason
+        self.drop_body(reason)
 
     def drop_body(self, reason: Refused) -> None:
         """Drop the part of the body that has arrived, and the rest; reading the body then raises `reason`."""
@@ -151,6 +176,7 @@ class Request:
 
     def lost(self) -> None:
         """Stop answering, because the connection is lost."""
+        assert self.connection is not None
         streamed = self.connection.streaming is not None
         self.connection = None
         self.body.clear()
@@ -230,11 +256,9 @@ class Request:
         return self._caller
 
     def _resolve(self) -> Caller:
-        peer = self._peer
-        host = None if isinstance(peer, UNIXAddress) else peer.host  # None means a unix socket, whose peer is trusted
-        caller = self._site.resolver.resolve(host, tuple(self.fields(b"x-forwarded-for")))
+        caller = self._site.resolver.resolve(self._peer, tuple(self.fields(b"x-forwarded-for")))
         if caller.forged:
-            self._site.access_log.warn_of_untrusted_proxy(host)
+            self._site.access_log.warn_of_untrusted_proxy(self._peer)
         return caller
 
     @property
@@ -290,6 +314,7 @@ class Request:
 
     async def _send_pieces(self, pieces: AsyncGenerator[bytes, None]) -> None:
         """Send the body and end the request. On failure, cut the connection: the client notices the missing end."""
+        assert self.connection is not None
         try:
             await self.connection.sender.send_pieces(pieces, chunked=self.version == b"HTTP/1.1")
         except CancelledError:
@@ -330,6 +355,7 @@ class Request:
         """End the request, whose reply is written."""
         self.on_gone = None
         connection, self.connection = self.connection, None
+        assert connection is not None
         connection.request_done()
 
     def finish_stream(self) -> None:

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, succeed
@@ -13,6 +12,7 @@ from zope.interface import implementer
 from .connections import ByteBudget, Discarding
 from .deadlines import UnreadTimer
 from .streaming import LAST_CHUNK
+from .transport import SocketTransport
 
 PIECE_BYTES = 16_384  # a transport buffers up to 65,536 bytes and one more piece
 
@@ -29,7 +29,12 @@ class Sender:
     __slots__ = ("_discarded", "_on_sent", "_taken", "_timer", "_transport", "_unread", "_unsent", "full")
 
     def __init__(
-        self, transport: Any, *, reactor: ReactorBase, unread: ByteBudget[Discarding], on_sent: Callable[[], None]
+        self,
+        transport: SocketTransport,
+        *,
+        reactor: ReactorBase,
+        unread: ByteBudget[Discarding],
+        on_sent: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._unread = unread

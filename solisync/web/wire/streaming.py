@@ -2,10 +2,15 @@
 
 import socket
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...events.stream import Outlet
 from ...rules.events import HEARTBEAT
+from .transport import SocketTransport
+
+if TYPE_CHECKING:
+    from .connection import HttpConnection
+    from .request import Request
 
 BUFFER_BYTES = 1_024  # buffered by the transport before the stream counts as full
 SEND_BUFFER_BYTES = 8_192  # buffered by the kernel, which doubles this value
@@ -31,7 +36,7 @@ class ConnectionOutlet:
 
     __slots__ = ("_body", "_chunked", "_connection", "_request")
 
-    def __init__(self, connection: Any, request: Any, body: StreamBody) -> None:
+    def __init__(self, connection: "HttpConnection", request: "Request", body: StreamBody) -> None:
         self._connection = connection
         self._request = request
         self._chunked = request.version == b"HTTP/1.1"
@@ -72,9 +77,9 @@ class ConnectionOutlet:
         self._body.lost(unread=self.full)
 
 
-def _bound_buffers(transport: Any) -> None:
+def _bound_buffers(transport: SocketTransport) -> None:
     """Shrink the buffers, because old events are useless to a client that lags."""
-    lowest = getattr(transport, "transport", transport)  # TLS wraps the TCP transport
+    lowest: Any = getattr(transport, "transport", transport)  # TLS wraps the TCP transport
     lowest.bufferSize = BUFFER_BYTES
     with suppress(AttributeError, OSError):  # the transport may have no socket
         handle = lowest.getHandle()

@@ -10,6 +10,8 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
+from .transport import SocketTransport
+
 SLICE_SECONDS = 0.002
 
 _log = Logger()
@@ -95,20 +97,21 @@ class EndOfTurn:
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor: Any = reactor
-        self._written: dict[Any, None] = {}
+        self._written: dict[tcp.Server, None] = {}
         self._next: IDelayedCall | None = None
 
-    def adopt(self, transport: Any) -> None:
+    def adopt(self, transport: SocketTransport) -> None:
         """Send the data of this transport at the end of each turn, until `release`."""
         if isinstance(transport, tcp.Server) and hasattr(self._reactor, "_disconnectSelectable"):
             vars(transport)["startWriting"] = partial(self._add, transport)
 
-    def release(self, transport: Any) -> None:
+    def release(self, transport: SocketTransport) -> None:
         """Forget a transport whose connection is lost."""
-        vars(transport).pop("startWriting", None)
-        self._written.pop(transport, None)
+        if isinstance(transport, tcp.Server):
+            vars(transport).pop("startWriting", None)
+            self._written.pop(transport, None)
 
-    def _add(self, transport: Any) -> None:
+    def _add(self, transport: tcp.Server) -> None:
         self._written[transport] = None
         if self._next is None:
             self._next = self._reactor.callLater(0, self._send)

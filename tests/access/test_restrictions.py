@@ -6,10 +6,10 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from solisync.access.restrictions import Restrictions
 from solisync.errors import ConnectionLost, Forbidden, Unauthorized, Unavailable
 from solisync.rules.sessions import SessionRef
 from solisync.storage.players.restrictions import RestrictionSet
-from solisync.web.players_app import Restrictions
 
 ANN, BOB, EVE = SessionRef("ann", 100), SessionRef("bob", 100), SessionRef("eve", 100)
 EVERYBODY = RestrictionSet(7, 0, ["ann"], [None], ["stop"], ["bob"], [100])
