@@ -63,9 +63,9 @@ class LargeBodies:
 
     @contextmanager
     def merging(self, client: str, *, pushed: int, stored: int) -> Iterator[None]:
-        """Charge a client for a block that merges an admitted body of `pushed` bytes with `stored` bytes.
+        """Charge a client for a block that decodes progress: an admitted body of `pushed` bytes, and `stored` bytes.
 
-        Raises TooMany before the block runs.
+        A MiB of it takes milliseconds of the reactor's time. Raises TooMany before the block runs.
         """
         size = min(max(pushed, stored), BURST_BYTES)  # imported progress may be larger than the budget
         if size <= LARGE_BYTES:

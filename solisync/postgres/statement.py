@@ -14,7 +14,8 @@ T = TypeVar("T")
 class Statement:
     """An SQL statement with parameters $1, $2, …, which the service prepares under its name on every connection.
 
-    A statement that only commands run isn't `prepared`, because connections of commands prepare nothing.
+    A statement that only commands and rare requests run isn't `prepared`: each connection of a service would keep its
+    plan, and connections of commands prepare nothing.
     """
 
     name: str
