@@ -193,7 +193,7 @@ class App:
         if not route.for_guests:
             await self._callers.refuse_guest(client)
         try:
-            if b"?" in request.uri and not route.is_page:
+            if b"?" in request.uri and route.reads_query:
                 request.check_query()
             arguments: dict[str, object] = {**variables}
             for name, read in route.arguments:

@@ -215,9 +215,9 @@ class Route:
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
-    def is_page(self) -> bool:
-        """Whether the answer is a page, which doesn't depend on the query; the query isn't read."""
-        return isinstance(self.answer, Content) and "text/html" in self.answer.media_types
+    def reads_query(self) -> bool:
+        """Whether the answer may depend on the query. Pages, and the files that they load, take any query."""
+        return self.answer is not PAGE
 
     @cached_property
     def counts_itself(self) -> bool:
@@ -246,7 +246,7 @@ class Route:
         codes += ("body_too_large",) if self.body is None else self.body.errors
         if self.variables:  # a percent sign in a variable makes another path
             codes.append("not_found")
-        if not self.is_page:
+        if self.reads_query:
             codes.append("bad_query")
         if self.same_origin:
             codes.append("forbidden")
