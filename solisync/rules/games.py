@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, structs
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
 from ..errors import BadRequest
 from ..klondike import DRAW_MODES, MODES, read_seed
@@ -69,7 +69,7 @@ class SentGame(Checked, frozen=True, kw_only=True):
         ),
     ]
     undone: Annotated[bool, Meta(description="whether the player used undo")]
-    seed: Annotated[Any, Meta(description="as in a replay; anything else counts as absent")] = UNSET
+    seed: Annotated[Raw, Meta(description="as in a replay; anything else counts as absent")] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         utc("ended_at", self.ended_at)  # raises ValueError outside of the years 1 to 9999
@@ -186,10 +186,17 @@ def read_game(raw: Raw) -> ReceivedGame | GameResult:
     except msgspec.DecodeError:
         return GameResult(_readable_id(text), False, "bad_field")
     mode = game.mode if isinstance(game.mode, str) else "Difficulty"
-    seed = read_seed(game.seed)
+    seed = None if isinstance(game.seed, UnsetType) else _seed_of(game.seed)
     return ReceivedGame(
         game_id, mode, game.draw_mode, game.won, game.score, game.seconds, game.ended_at, game.undone, seed
     )
+
+
+def _seed_of(raw: Raw) -> int | None:
+    try:
+        return read_seed(msgspec.json.decode(raw))
+    except msgspec.DecodeError:  # a number that no double can hold
+        return None
 
 
 def _readable_id(text: bytes) -> str | None:

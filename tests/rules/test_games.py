@@ -284,6 +284,11 @@ def test_seed_of_another_form_counts_as_absent(seed):
     assert read(seed=seed).seed is None
 
 
+def test_seed_that_no_double_can_hold_counts_as_absent():
+    body = json.dumps(game(seed="here")).encode().replace(b'"here"', b"1e400")
+    assert read_game(Raw(body)).seed is None
+
+
 @pytest.mark.parametrize("spelled", ["{%s}", "urn:uuid:%s", "%s"])
 def test_id_is_read_in_any_spelling(spelled):
     sent = game()
