@@ -103,7 +103,7 @@ class RequestValue(NamedTuple):
     """How an argument of handlers is read from a request, and which routes have it."""
 
     read: Reader
-    of: Callable[["Route"], object] = lambda route: True
+    offered: Callable[["Route"], object] = lambda route: True  # whether a route has it
 
 
 ARGUMENTS = {
@@ -211,7 +211,7 @@ class Route:
     @cached_property
     def arguments(self) -> tuple[tuple[str, Reader], ...]:
         """The handler's arguments, except path variables, and their readers."""
-        known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.of(self)}
+        known = {name: argument.read for name, argument in ARGUMENTS.items() if argument.offered(self)}
         return tuple((name, known[name]) for name in signature(self.handler).parameters if name in known)
 
     @cached_property
