@@ -331,7 +331,11 @@ impl Client {
     }
 
     pub(crate) fn session(&self, who: Option<&str>) -> Result<Session, Error> {
-        self.look(|journal| journal.session_of(who).cloned()).ok_or_else(Error::signed_out)
+        self.look(|journal| match journal.session_of(who) {
+            Some(session) => Ok(session.clone()),
+            None if journal.player.is_some() => Err(Error::session_ended()),
+            None => Err(Error::signed_out()),
+        })
     }
 
     /// End the work in the background.

@@ -28,8 +28,13 @@ impl Error {
         Error { retry_after, ..Error::new(status, Code::Network, why) }
     }
 
-    pub(crate) fn signed_out() -> Error {
+    /// The service has ended the session, or refuses it.
+    pub(crate) fn session_ended() -> Error {
         Error::new(401, Code::SignedOut, "Your session has ended. Please sign in again.")
+    }
+
+    pub(crate) fn signed_out() -> Error {
+        Error::new(0, Code::SignedOut, "You are signed out. Please sign in.")
     }
 
     pub(crate) fn bad_field(message: impl Into<String>) -> Error {

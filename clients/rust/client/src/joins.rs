@@ -23,8 +23,16 @@ impl Client {
     pub async fn join(&self, username: &str, password: &str) -> Result<(), Error> {
         let _one = self.0.syncing.lock().await;
         if self.look(|journal| journal.joining.is_none()) {
-            if self.me().await?.username == username.trim() {
+            let me = self.me().await?;
+            if me.username == username.trim() {
                 return Ok(()); // it has succeeded before
+            }
+            if !me.guest {
+                return Err(Error::new(
+                    0,
+                    Code::NotAGuest,
+                    "The session is a player's, not a guest's: log in instead.",
+                ));
             }
             self.send().await?; // the guest's games reach the service
             let begun = self.begun("/api/auth/login", username, password).await?;

@@ -101,7 +101,7 @@ impl Client {
                     return Ok(());
                 }
                 self.end(spent, error.code.as_str())?;
-                Err(Error::signed_out())
+                Err(Error::session_ended())
             }
             Err(error) => Err(error),
         }
@@ -222,7 +222,7 @@ impl Client {
             return Ok(());
         }
         if !anew && self.look(|journal| journal.session.is_some() && journal.is_guest == Some(false)) {
-            return Err(Error::signed_out()); // a player's session is set aside
+            return Err(Error::session_ended()); // a player's session is set aside
         }
         let _tokens = self.0.refreshing.lock().await;
         if self.guest_alone(anew, None).await? {

@@ -291,3 +291,34 @@ fn background_begins_a_guest_and_sends_games_as_soon_as_it_can() {
     drop(background);
     assert_eq!(log.lock().unwrap().counted, 2);
 }
+
+#[test]
+fn join_as_a_player_is_refused_and_changes_nothing() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+    let theirs = paths.clone();
+    *transport.service.lock().unwrap() = Box::new(move |path, _| {
+        theirs.lock().unwrap().push(path.to_owned());
+        (200, json!({"id": "abc", "username": "ann", "guest": false}))
+    });
+    let error = block_on(client.join("bob", "correct horse")).unwrap_err();
+    assert!(error.code == Code::NotAGuest && !error.passes(), "{error}");
+    assert_eq!(*paths.lock().unwrap(), ["/api/me"]);
+    assert!(client.player().as_deref() == Some("abc") && client.tokens() == Some(tokens()));
+    block_on(client.join("ann", "correct horse")).unwrap(); // a join whose answer was lost
+}
+
+#[test]
+fn errors_tell_a_session_that_has_ended_from_none() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let never = Client::new("https://service", MemoryStore::default(), transport.clone()).unwrap();
+    let error = block_on(never.sync()).unwrap_err();
+    assert_eq!((error.code, error.status), (Code::SignedOut, 0));
+    assert!(error.message.contains("signed out"), "{}", error.message);
+    *transport.service.lock().unwrap() = Box::new(|_, _| (401, json!({"error": "unauthorized"})));
+    for _ in 0..2 {
+        let error = block_on(client.sync()).unwrap_err();
+        assert_eq!((error.code, error.status), (Code::SignedOut, 401));
+        assert!(error.message.contains("has ended"), "{}", error.message);
+    }
+}
