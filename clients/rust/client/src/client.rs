@@ -2,17 +2,17 @@
 
 use crate::error::Error;
 use crate::journal::{Entry, Journal, Session, Unreadable};
-use crate::lock::{Bell, Lock};
 use crate::messages::Code;
 use crate::store::Store;
 use crate::text::{key, retry_after};
 use crate::transport::{Answer, Lost, Request, Transport, called};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::{Mutex as Lock, Notify};
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(45); // the service reads a body for 30 s, and answers within 15 s
 const ATTEMPTS: u32 = 3;
@@ -73,8 +73,6 @@ impl Kept {
 pub(crate) struct Following {
     pub is_open: bool,
     pub revision: Option<String>,
-    /// Uploaded games without a verdict.
-    pub awaited: BTreeSet<String>,
     /// The verdicts that were reported, by replay.
     pub reported: BTreeMap<String, String>,
 }
@@ -84,12 +82,12 @@ pub(crate) struct Inner {
     pub transport: Box<dyn Transport>,
     kept: Mutex<Kept>,
     events: Mutex<VecDeque<Event>>,
-    pub syncing: Lock,
-    pub refreshing: Lock,
-    pub work: Bell,
-    pub signed: Bell,
-    pub ended: Bell,
-    pub closed: AtomicBool,
+    pub syncing: Lock<()>,
+    pub refreshing: Lock<()>,
+    pub work: Notify,
+    pub signed: Notify,
+    /// Whether the last sync has failed, and the service hasn't named a time for the next one.
+    pub overdue: AtomicBool,
     pub following: Mutex<Following>,
     /// When the client last tried what was set aside.
     pub tried: Mutex<Option<Duration>>,
@@ -123,15 +121,13 @@ impl Client {
     pub fn new(url: &str, store: impl Store + 'static, transport: impl Transport + 'static) -> Result<Client, Error> {
         let mut store: Box<dyn Store> = Box::new(store);
         let saved = store.load()?.unwrap_or_default();
-        let read = if saved.is_empty() { Ok(Journal::default()) } else { Journal::read(&saved) };
+        let read = if saved.is_empty() { Ok(Journal::new()) } else { Journal::read(&saved) };
         let (journal, damage) = match read {
             Ok(journal) => (journal, None),
             Err(Unreadable::Newer(version)) => {
                 return Err(Error::store(format!("a newer client has written it (version {version})")));
             }
-            Err(Unreadable::Damaged(why)) => {
-                (Journal::default(), Some(format!("{why}; kept as {}", store.set_aside()?)))
-            }
+            Err(Unreadable::Damaged(why)) => (Journal::new(), Some(format!("{why}; kept as {}", store.set_aside()?))),
         };
         let entries = journal.players.values().flat_map(|player| &player.games);
         let not_uploaded = entries.filter(|entry| entry.win.as_ref().is_some_and(|win| win.replay.is_none()));
@@ -143,10 +139,9 @@ impl Client {
             events: Mutex::default(),
             syncing: Lock::default(),
             refreshing: Lock::default(),
-            work: Bell::default(),
-            signed: Bell::default(),
-            ended: Bell::default(),
-            closed: AtomicBool::new(false),
+            work: Notify::default(),
+            signed: Notify::default(),
+            overdue: AtomicBool::new(false),
             following: Mutex::default(),
             tried: Mutex::default(),
             keyed: AtomicBool::new(false),
@@ -195,8 +190,8 @@ impl Client {
 
     pub(crate) fn tell(&self, event: Event) {
         if matches!(event, Event::SignedIn) {
-            self.0.signed.ring();
-            self.0.work.ring();
+            self.0.signed.notify_one();
+            self.0.work.notify_one();
         }
         let mut events = self.0.events.lock().unwrap();
         if events.len() == HEARD {
@@ -336,11 +331,5 @@ impl Client {
             None if journal.player.is_some() => Err(Error::session_ended()),
             None => Err(Error::signed_out()),
         })
-    }
-
-    /// End the work in the background.
-    pub fn close(&self) {
-        self.0.closed.store(true, Ordering::Relaxed);
-        self.0.ended.ring();
     }
 }

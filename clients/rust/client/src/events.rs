@@ -2,20 +2,19 @@
 
 use crate::client::{Client, Event};
 use crate::error::Error;
-use crate::journal::Journal;
+use crate::journal::{Entry, Journal};
 use crate::messages::Code;
 use crate::stream::{Follow, Next, SseParser};
-use crate::transport::{Chunk, Chunks, Request, called};
+use crate::transport::{Chunk, Request, called, first};
 use serde::Deserialize;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 const SILENCE: Duration = Duration::from_secs(60); // the service sends a line every 25 s
 const AGAIN: u64 = 60;
 const RESTORE: u64 = 3_600;
+const ASKED: usize = 20;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -28,10 +27,10 @@ struct Data {
 }
 
 impl Client {
-    /// Sync after each game and each sign-in, and again after errors; follow the stream while there is a session. Ends
-    /// with [`Client::close`]. `boards` names boards whose changes are events too, such as `verified`.
+    /// Sync after each game and each sign-in, and again after errors; follow the stream while there is a session.
+    /// `boards` names boards whose changes are events too, such as `verified`.
     ///
-    /// Spawn this on any executor, or let a [`Background`](crate::Background) run it on a thread.
+    /// This never ends: spawn it on any executor, and drop it there, or let a [`Background`](crate::Background) run it on a thread.
     pub async fn run(&self, boards: &[&str]) {
         self.run_with(false, boards).await;
     }
@@ -42,17 +41,7 @@ impl Client {
     }
 
     async fn run_with(&self, guest: bool, boards: &[&str]) {
-        let mut syncs = pin!(self.keep_syncing(guest));
-        let mut follows = pin!(self.keep_following(boards));
-        let mut ended = pin!(self.0.ended.heard());
-        poll_fn(|context| {
-            if ended.as_mut().poll(context).is_ready() || self.0.closed.load(Ordering::Relaxed) {
-                return Poll::Ready(());
-            }
-            let _ = (syncs.as_mut().poll(context), follows.as_mut().poll(context)); // neither ends
-            Poll::Pending
-        })
-        .await;
+        first(self.keep_syncing(guest), self.keep_following(boards)).await; // neither ends
     }
 
     async fn keep_syncing(&self, guest: bool) {
@@ -62,14 +51,16 @@ impl Client {
                 Ok(()) => self.sync().await,
                 error => error,
             };
-            if let Err(error) = done {
-                let seconds = if error.passes() { error.retry_after.max(AGAIN) } else { RESTORE };
-                if !error.is(Code::SignedOut) {
-                    self.tell(Event::Trouble(error));
-                }
-                self.0.transport.after(Duration::from_secs(seconds), self.0.work.alarm());
+            let Err(error) = done else {
+                self.0.work.notified().await;
+                continue;
+            };
+            let pause = Duration::from_secs(if error.passes() { error.retry_after.max(AGAIN) } else { RESTORE });
+            self.0.overdue.store(error.passes() && error.retry_after == 0, Ordering::Relaxed);
+            if !error.is(Code::SignedOut) {
+                self.tell(Event::Trouble(error));
             }
-            self.0.work.heard().await;
+            first(self.0.work.notified(), called(|done| self.0.transport.after(pause, done))).await;
         }
     }
 
@@ -79,7 +70,7 @@ impl Client {
                 Err(error) if !error.is(Code::SignedOut) => self.tell(Event::Trouble(error)),
                 _ => {}
             }
-            self.0.signed.heard().await;
+            self.0.signed.notified().await;
         }
     }
 
@@ -121,16 +112,18 @@ impl Client {
     }
 
     async fn read_stream(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
-        let (chunks, mut parser) = (Chunks::default(), SseParser::default());
-        let theirs = chunks.clone();
-        self.0.transport.stream(request, Box::new(move |chunk| theirs.put(chunk)));
-        let mut has_begun = false;
+        let (sender, mut chunks) = mpsc::unbounded_channel();
+        self.0.transport.stream(request, Box::new(move |chunk| sender.send(chunk).is_ok()));
+        let (mut parser, mut has_begun) = (SseParser::default(), false);
         loop {
-            match chunks.next().await {
+            match chunks.recv().await.unwrap_or(Chunk::End) {
                 Chunk::Begun(answer) => {
                     self.checked(Ok(answer))?;
                     has_begun = true;
                     self.0.following.lock().unwrap().is_open = true;
+                    if self.0.overdue.swap(false, Ordering::Relaxed) {
+                        self.0.work.notify_one(); // an outage has ended
+                    }
                 }
                 Chunk::End if has_begun => return Ok(String::new()),
                 Chunk::End => return Err(Error::network(0, 0, "The stream has not begun.")),
@@ -154,12 +147,16 @@ impl Client {
     async fn hear(&self, name: &str, data: Data) -> Result<(), Error> {
         let known = self.0.following.lock().unwrap().revision.clone();
         match name {
-            "verdict" => self.judged(&data.replay_id, &data.status),
+            "verdict" => self.judged(&data.replay_id, &data.status)?,
             "progress" if data.own => self.0.following.lock().unwrap().revision = data.revision,
             "hello" | "progress" if known != data.revision => self.pull().await?,
             _ => {}
         }
-        if name == "hello" { self.ask_for_verdicts().await } else { Ok(()) }
+        if name != "hello" {
+            return Ok(());
+        }
+        let newest = |journal: &Journal| journal.mine().iter().rev().filter_map(Entry::pending).take(ASKED).collect();
+        self.ask_for_verdicts(&self.look::<Vec<_>>(newest)).await
     }
 
     /// Take the newest progress, and send the games that wait.
@@ -173,38 +170,36 @@ impl Client {
     }
 
     /// Ask for verdicts whose events may have come before the answers to the uploads, or before the stream.
-    pub(crate) async fn ask_for_verdicts(&self) -> Result<(), Error> {
-        let awaited = self.0.following.lock().unwrap().awaited.clone(); // not in the loop: a guard would live as long
-        for game in awaited {
-            match (self.verdict(&game).await, self.replay_of(&game)) {
-                (Ok(Some(verdict)), Some(replay)) if verdict.status != "pending" => {
-                    self.judged(&replay, &verdict.status)
-                }
-                (Err(error), _) if error.is(Code::ReplayNotFound) => {
-                    self.0.following.lock().unwrap().awaited.remove(&game); // a backup was restored
-                }
-                (Err(error), _) => return Err(error),
-                _ => {}
+    pub(crate) async fn ask_for_verdicts(&self, replays: &[String]) -> Result<(), Error> {
+        for replay in replays {
+            match self.verdict_on(replay).await {
+                Ok(verdict) if verdict.status == "pending" => {}
+                Ok(verdict) => self.judged(replay, &verdict.status)?,
+                Err(error) if error.is(Code::ReplayNotFound) => _ = self.settle(replay)?, // a backup was restored
+                Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
+    /// Note that a verdict has come, and return the id of the game.
+    fn settle(&self, replay: &str) -> Result<Option<String>, Error> {
+        self.change(|journal| {
+            let mut games = journal.players.values_mut().flat_map(|player| &mut player.games);
+            games.find_map(|entry| {
+                entry.win.as_mut().filter(|win| win.replay.as_deref() == Some(replay))?.pending = false;
+                Some(entry.id())
+            })
+        })
+    }
+
     /// Report a verdict once.
-    fn judged(&self, replay: &str, status: &str) {
-        let game = self.look(|journal| {
-            let has = |win: &crate::journal::Win| win.replay.as_deref() == Some(replay);
-            journal.mine().iter().find(|entry| entry.win.as_ref().is_some_and(has)).map(|entry| entry.id())
-        });
-        let is_new = {
-            let mut following = self.0.following.lock().unwrap();
-            if let Some(game) = &game {
-                following.awaited.remove(game);
-            }
-            following.reported.insert(replay.to_owned(), status.to_owned()).as_deref() != Some(status)
-        };
-        if is_new {
+    fn judged(&self, replay: &str, status: &str) -> Result<(), Error> {
+        let is_known = |was: Option<String>| was.as_deref() == Some(status);
+        let game = self.settle(replay)?;
+        if !is_known(self.0.following.lock().unwrap().reported.insert(replay.to_owned(), status.to_owned())) {
             self.tell(Event::Verdict { replay: replay.to_owned(), game, status: status.to_owned() });
         }
+        Ok(())
     }
 }

@@ -156,7 +156,7 @@ impl Client {
             journal.of(&journal.name()).games.push(entry);
         });
         self.tell(Event::Progress);
-        self.0.work.ring();
+        self.0.work.notify_one();
         noted
     }
 
@@ -200,9 +200,7 @@ impl Client {
         let now = self.0.transport.now();
         self.change(|journal| journal.of(&name).begin_day(&date_of(now.div_euclid(86_400_000)), now))?;
         self.count(&name).await?;
-        self.upload(&name).await?;
-        let follows = self.0.following.lock().unwrap().is_open;
-        if follows { self.ask_for_verdicts().await } else { Ok(()) }
+        self.upload(&name).await
     }
 
     /// Send a request whose answer has the player's progress, and take that. `edit` returns how many games are new.
@@ -289,7 +287,7 @@ impl Client {
             }
             _ => Vec::new(),
         });
-        let mut refusal = None;
+        let (mut uploaded, mut refusal) = (Vec::new(), None);
         for (id, inline) in wins {
             let answer = match inline.map_or_else(|| self.with_store(|store| store.replay(&id)), Ok) {
                 Ok(body) => {
@@ -299,7 +297,7 @@ impl Client {
                 Err(error) => return Err(error.into()),
             };
             let (replay, refused) = match answer {
-                Ok((uploaded, _)) => (Some(uploaded.id), None),
+                Ok((Uploaded { id }, _)) => (Some(id), None),
                 Err(error) if matches!(error.status, 400 | 413) => (None, Some(error)),
                 Err(error) => return Err(error),
             };
@@ -309,18 +307,20 @@ impl Client {
                 let player = journal.of(name);
                 player.full = if is_full { now } else { 0 };
                 if let Some(win) = player.find(&id).and_then(|entry| entry.win.as_mut()).filter(|_| !is_full) {
-                    win.refused = replay.is_none();
+                    (win.refused, win.pending) = (replay.is_none(), replay.is_some());
                     win.body.take_if(|_| replay.is_some());
                     win.replay = replay.clone();
                 }
             })?;
-            if replay.is_some() {
-                self.0.following.lock().unwrap().awaited.insert(id);
-            }
+            uploaded.extend(replay);
             refusal = refusal.or(refused);
             if is_full {
                 break;
             }
+        }
+        let follows = self.0.following.lock().unwrap().is_open;
+        if follows {
+            self.ask_for_verdicts(&uploaded).await?;
         }
         refusal.map_or(Ok(()), Err)
     }
@@ -342,14 +342,14 @@ impl Client {
 
     /// The verdict on a win; None before its upload.
     pub async fn verdict(&self, game: &str) -> Result<Option<VerdictAnswer>, Error> {
-        match self.replay_of(game) {
-            Some(replay) => self.get(&format!("/api/replays/{replay}/verdict")).await.map(Some),
+        let replay = |journal: &Journal| journal.mine().iter().find(|entry| entry.id() == game)?.win.clone()?.replay;
+        match self.look(replay) {
+            Some(replay) => self.verdict_on(&replay).await.map(Some),
             None => Ok(None),
         }
     }
 
-    pub(crate) fn replay_of(&self, game: &str) -> Option<String> {
-        let entry = |journal: &Journal| journal.mine().iter().find(|entry| entry.id() == game)?.win.clone()?.replay;
-        self.look(entry)
+    pub(crate) async fn verdict_on(&self, replay: &str) -> Result<VerdictAnswer, Error> {
+        self.get(&format!("/api/replays/{replay}/verdict")).await
     }
 }

@@ -99,6 +99,7 @@ pub(crate) struct Joining {
 pub(crate) struct Win {
     pub body: Option<String>,
     pub replay: Option<String>,
+    pub pending: bool,
     pub refused: bool,
 }
 
@@ -129,6 +130,11 @@ impl Entry {
 
     pub fn is_unsent(&self) -> bool {
         self.settled.is_none() && self.error.is_none()
+    }
+
+    /// The uploaded replay whose verdict hasn't come.
+    pub fn pending(&self) -> Option<String> {
+        self.win.as_ref().filter(|win| win.pending)?.replay.clone()
     }
 
     /// The upload that waits.
@@ -188,7 +194,7 @@ impl Player {
 }
 
 /// Everything that a device keeps.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Journal {
     pub version: u32,
@@ -203,24 +209,6 @@ pub(crate) struct Journal {
     pub players: BTreeMap<String, Player>,
 }
 
-impl Default for Journal {
-    fn default() -> Journal {
-        let (players, version) = (BTreeMap::new(), VERSION);
-        Journal {
-            version,
-            player: None,
-            is_guest: None,
-            session: None,
-            retry_key: None,
-            signing: None,
-            refused: None,
-            guest: None,
-            joining: None,
-            players,
-        }
-    }
-}
-
 /// Why a journal can't be used.
 pub(crate) enum Unreadable {
     Damaged(String),
@@ -228,6 +216,10 @@ pub(crate) enum Unreadable {
 }
 
 impl Journal {
+    pub fn new() -> Journal {
+        Journal { version: VERSION, ..Journal::default() }
+    }
+
     pub fn read(bytes: &[u8]) -> Result<Journal, Unreadable> {
         #[derive(Deserialize)]
         struct Version {

@@ -7,7 +7,6 @@ mod events;
 mod games;
 mod joins;
 mod journal;
-mod lock;
 mod messages;
 mod numbers;
 mod progress;

@@ -5,7 +5,6 @@
 use crate::client::{Client, Event, body};
 use crate::error::Error;
 use crate::journal::{Guest, Named, Refusal, Session, Signing};
-use crate::lock::Guard;
 use crate::messages::{Code, Me};
 use crate::text::account_of;
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::sync::MutexGuard;
 use unicode_normalization::UnicodeNormalization;
 
 const AGAIN: Duration = Duration::from_secs(60);
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Wait until no refresh is without an answer, as it may have spent the tokens.
-    pub(crate) async fn settled(&self) -> Result<Guard<'_>, Error> {
+    pub(crate) async fn settled(&self) -> Result<MutexGuard<'_, ()>, Error> {
         let guard = self.0.refreshing.lock().await;
         if let Some(session) = self.look(|journal| journal.session.clone().filter(|_| journal.retry_key.is_some())) {
             self.renew_alone(&session).await?;

@@ -1,10 +1,10 @@
-use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// A request. Transports follow no redirects: one counts as no usable answer.
 #[derive(Clone)]
@@ -77,66 +77,21 @@ pub trait Transport: Send + Sync {
     fn random(&self, bytes: &mut [u8]);
 }
 
-struct Slot<T> {
-    value: Option<T>,
-    waker: Option<Waker>,
-    is_over: bool,
-}
-
-/// Wakes the future when it is dropped, called or not.
-struct Caller<T>(Arc<Mutex<Slot<T>>>);
-
-impl<T> Drop for Caller<T> {
-    fn drop(&mut self) {
-        let waker = {
-            let mut slot = self.0.lock().unwrap();
-            slot.is_over = true;
-            slot.waker.take()
-        };
-        waker.into_iter().for_each(Waker::wake);
-    }
-}
-
 /// Return a future of the value that a function calls back with.
 pub(crate) async fn called<T: Send + 'static>(start: impl FnOnce(Done<T>)) -> T {
-    let slot = Arc::new(Mutex::new(Slot { value: None, waker: None, is_over: false }));
-    let caller = Caller(slot.clone());
-    start(Box::new(move |value| caller.0.lock().unwrap().value = Some(value)));
-    std::future::poll_fn(move |context| {
-        let mut slot = slot.lock().unwrap();
-        slot.waker = Some(context.waker().clone());
-        match slot.value.take() {
-            Some(value) => Poll::Ready(value),
-            None if slot.is_over => panic!("a transport or store has not called back"),
-            None => Poll::Pending,
-        }
-    })
-    .await
+    let (sender, receiver) = oneshot::channel();
+    start(Box::new(move |value| _ = sender.send(value)));
+    receiver.await.expect("transports and stores call back")
 }
 
-/// The parts of a stream that have arrived.
-#[derive(Clone, Default)]
-pub(crate) struct Chunks(Arc<Mutex<(VecDeque<Chunk>, Option<Waker>)>>);
-
-impl Chunks {
-    /// Return false if the reader has been dropped.
-    pub fn put(&self, chunk: Chunk) -> bool {
-        let mut inner = self.0.lock().unwrap();
-        inner.0.push_back(chunk);
-        if let Some(waker) = inner.1.take() {
-            waker.wake();
-        }
-        Arc::strong_count(&self.0) > 1
-    }
-
-    pub async fn next(&self) -> Chunk {
-        std::future::poll_fn(|context| {
-            let mut inner = self.0.lock().unwrap();
-            inner.1 = Some(context.waker().clone());
-            inner.0.pop_front().map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
-    }
+/// Return when the first of two futures ends.
+pub(crate) async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| match one.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => other.as_mut().poll(context),
+    })
+    .await;
 }
 
 struct Unpark(Thread);
@@ -170,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "has not called back")]
+    #[should_panic(expected = "call back")]
     fn callback_that_is_never_called_hangs_nothing() {
         block_on(called(|done: Done<()>| drop(done)));
     }

@@ -14,11 +14,56 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 type Service = dyn FnMut(&str, Value) -> (u16, Value) + Send;
 
-/// A transport whose answers a test makes, as JSON or as text, and whose clock it sets.
+type Each = Box<dyn FnMut(Chunk) -> bool + Send>;
+
+/// A transport whose answers a test makes, as JSON or as text, and whose clock it sets. Pauses have no length, or above
+/// `patience` no end.
 #[derive(Clone)]
 struct Scripted {
     service: Arc<Mutex<Box<Service>>>,
     now: Arc<Mutex<i64>>,
+    patience: Arc<Mutex<Duration>>,
+    paused: Arc<Mutex<Vec<Done<()>>>>,
+    streams: Arc<Mutex<Vec<Each>>>,
+}
+
+impl Scripted {
+    fn new(service: impl FnMut(&str, Value) -> (u16, Value) + Send + 'static) -> Scripted {
+        let (service, now) =
+            (Arc::new(Mutex::new(Box::new(service) as Box<Service>)), Arc::new(Mutex::new(20_000 * DAY)));
+        Scripted {
+            service,
+            now,
+            patience: Arc::new(Mutex::new(Duration::MAX)),
+            paused: Arc::default(),
+            streams: Arc::default(),
+        }
+    }
+
+    /// Wait for the next stream, and begin it with the first event.
+    fn stream(&self) -> Each {
+        let mut each = eventually(|| self.streams.lock().unwrap().pop());
+        each(Chunk::Begun(Answer { status: 200, headers: vec![], body: vec![] }));
+        each(Chunk::Bytes(b"event: hello\ndata: {}\n\n".to_vec()));
+        each
+    }
+}
+
+/// Wait until there is a value.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let ends = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < ends, "waited in vain");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Wait for an event.
+fn event<T>(client: &Client, mut wanted: impl FnMut(Event) -> Option<T>) -> T {
+    eventually(|| client.next_event().and_then(&mut wanted))
 }
 
 impl Transport for Scripted {
@@ -30,10 +75,15 @@ impl Transport for Scripted {
         let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
         done(Ok(Answer { status, headers: code.into_iter().collect(), body: text.into_bytes() }));
     }
-    fn after(&self, _pause: Duration, done: Done<()>) {
-        done(());
+    fn after(&self, pause: Duration, done: Done<()>) {
+        match pause > *self.patience.lock().unwrap() {
+            true => self.paused.lock().unwrap().push(done),
+            false => done(()),
+        }
     }
-    fn stream(&self, _request: Request, _each: Box<dyn FnMut(Chunk) -> bool + Send>) {}
+    fn stream(&self, _request: Request, each: Each) {
+        self.streams.lock().unwrap().push(each);
+    }
     fn now(&self) -> i64 {
         *self.now.lock().unwrap()
     }
@@ -45,6 +95,23 @@ impl Transport for Scripted {
     }
     fn random(&self, bytes: &mut [u8]) {
         bytes.fill(7);
+    }
+}
+
+/// A store that outlives its clients.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Store for Shared {
+    fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok(Some(self.0.lock().unwrap().clone()))
+    }
+    fn save(&mut self, value: &[u8]) -> io::Result<()> {
+        *self.0.lock().unwrap() = value.to_vec();
+        Ok(())
+    }
+    fn set_aside(&mut self) -> io::Result<String> {
+        unreachable!("each value is whole")
     }
 }
 
@@ -88,8 +155,7 @@ fn client(
         let merged = json!({"stats": {"games_played": log.counted}});
         (200, json!({"id": "abc", "username": "ann", "games": answers, "merged": merged}))
     };
-    let transport =
-        Scripted { service: Arc::new(Mutex::new(Box::new(service))), now: Arc::new(Mutex::new(20_000 * DAY)) };
+    let transport = Scripted::new(service);
     let client = Client::new("https://service", store, transport.clone()).unwrap();
     client.adopt(tokens()).unwrap();
     (client, transport, log)
@@ -197,22 +263,7 @@ fn settled_games_are_sent_again_after_the_service_has_lost_some() {
 
 #[test]
 fn settled_games_are_kept_for_thirty_days_and_at_least_two_hundred() {
-    /// A store that its test can read.
-    #[derive(Clone, Default)]
-    struct Seen(Arc<Mutex<Vec<u8>>>);
-    impl Store for Seen {
-        fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
-            Ok(None)
-        }
-        fn save(&mut self, value: &[u8]) -> io::Result<()> {
-            *self.0.lock().unwrap() = value.to_vec();
-            Ok(())
-        }
-        fn set_aside(&mut self) -> io::Result<String> {
-            unreachable!("nothing is loaded")
-        }
-    }
-    let store = Seen::default();
+    let store = Shared::default();
     let (client, transport, _) = client(store.clone(), nothing);
     let kept = || {
         let journal: Value = serde_json::from_slice(&store.0.lock().unwrap()).unwrap();
@@ -257,20 +308,14 @@ fn odd_json_is_taken_as_it_is() {
 }
 
 #[test]
-fn background_begins_a_guest_and_sends_games_as_soon_as_it_can() {
+fn background_begins_a_guest_and_sends_games_whenever_it_runs() {
     let (client, transport, log) = client(MemoryStore::default(), nothing);
     block_on(client.sign_out()).unwrap();
     let service = transport.service.clone();
     let mut works = std::mem::replace(&mut *service.lock().unwrap(), Box::new(|_, _| (502, json!("<html>"))));
     finish(&client, 1);
     let background = Background::with_guest(&client, &[]);
-    let wait_for = |wanted: fn(&Event) -> bool| {
-        let ends = Instant::now() + PATIENCE;
-        while !client.next_event().as_ref().is_some_and(wanted) {
-            assert!(Instant::now() < ends, "waited in vain");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
+    let wait_for = |wanted: fn(&Event) -> bool| event(&client, |event| wanted(&event).then_some(()));
     wait_for(|event| matches!(event, Event::Trouble(error) if error.code == Code::Network));
     *service.lock().unwrap() = Box::new(move |path, body| match path {
         "/api/auth/guest" => (
@@ -283,13 +328,12 @@ fn background_begins_a_guest_and_sends_games_as_soon_as_it_can() {
     wait_for(|event| matches!(event, Event::SignedIn));
     wait_for(|event| matches!(event, Event::Progress));
     finish(&client, 2);
-    let ends = Instant::now() + PATIENCE;
-    while client.unsent() > 0 {
-        assert!(Instant::now() < ends, "waited in vain");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    eventually(|| (client.unsent() == 0).then_some(()));
     drop(background);
-    assert_eq!(log.lock().unwrap().counted, 2);
+    let _another = Background::start(&client, &[]);
+    finish(&client, 3);
+    eventually(|| (client.unsent() == 0).then_some(()));
+    assert_eq!(log.lock().unwrap().counted, 3);
 }
 
 #[test]
@@ -321,4 +365,52 @@ fn errors_tell_a_session_that_has_ended_from_none() {
         assert_eq!((error.code, error.status), (Code::SignedOut, 401));
         assert!(error.message.contains("has ended"), "{}", error.message);
     }
+}
+
+#[test]
+fn verdict_of_a_win_of_an_earlier_start_is_an_event() {
+    let store = Shared::default();
+    let (client, transport, _) = client(store.clone(), nothing);
+    let id = client.new_id();
+    let replay = Some("{}".to_owned());
+    client.finish(Game { id: id.clone(), won: true, replay, ..Game::default() }).unwrap();
+    block_on(client.sync()).unwrap();
+    drop(client);
+    *transport.service.lock().unwrap() = Box::new(|path, _| match path {
+        "/api/replays/abc/verdict" => (200, json!({"status": "verified"})),
+        _ => (200, json!({"merged": {}, "id": "abc", "games": [{"counted": false, "error": Value::Null}]})),
+    });
+    for start in 0..2 {
+        let client = Client::new("https://service", store.clone(), transport.clone()).unwrap();
+        let _background = Background::start(&client, &[]);
+        let mut each = transport.stream();
+        each(Chunk::Bytes(b"event: board\ndata: {}\n\n".to_vec()));
+        let mut verdicts = Vec::new();
+        event(&client, |event| match event {
+            Event::Verdict { game, status, .. } => {
+                verdicts.push((game, status));
+                None
+            }
+            Event::Stream { name, .. } => (name == "board").then_some(()),
+            _ => None,
+        });
+        let expected = [(Some(id.clone()), "verified".to_owned())];
+        assert_eq!(verdicts, expected[start..], "start {start}");
+    }
+}
+
+#[test]
+fn games_are_sent_at_once_when_an_outage_ends() {
+    let (client, transport, log) = client(MemoryStore::default(), nothing);
+    *transport.patience.lock().unwrap() = Duration::from_secs(30);
+    let service = transport.service.clone();
+    let works = std::mem::replace(&mut *service.lock().unwrap(), Box::new(|_, _| (502, json!("<html>"))));
+    finish(&client, 1);
+    let _background = Background::start(&client, &[]);
+    event(&client, |event| matches!(event, Event::Trouble(_)).then_some(()));
+    eventually(|| (!transport.paused.lock().unwrap().is_empty()).then_some(()));
+    *service.lock().unwrap() = works;
+    let _each = transport.stream();
+    eventually(|| (client.unsent() == 0).then_some(()));
+    assert_eq!(log.lock().unwrap().counted, 1);
 }
