@@ -47,7 +47,7 @@ pub enum Event {
         /// JSON.
         data: String,
     },
-    /// An error of the work in the background, which continues.
+    /// An error of the work in the background, which continues, or one that the game has reported.
     Trouble(Error),
 }
 
@@ -203,6 +203,11 @@ impl Client {
     /// The next event, without waiting: for a game's loop. The newest 1,000 are kept.
     pub fn next_event(&self) -> Option<Event> {
         self.0.events.lock().unwrap().pop_front()
+    }
+
+    /// Add an error of one of the game's own requests to the events, for the place that shows them.
+    pub fn report(&self, error: Error) {
+        self.tell(Event::Trouble(error));
     }
 
     // Requests
