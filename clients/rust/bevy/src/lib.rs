@@ -55,7 +55,8 @@ fn save(cloud: Res<Cloud>, mut games: MessageReader<Finished>, mut heard: Messag
 }
 
 fn claim(cloud: Res<Cloud>, mut claims: MessageReader<Claimed>, mut heard: MessageWriter<Heard>) {
-    for Claimed(name, password) in claims.read().cloned() {
+    for claimed in claims.read() {
+        let Claimed(name, password) = claimed.clone();
         match cloud.client.clone() {
             Err(error) => _ = heard.write(Heard(Event::Trouble(error))),
             Ok(client) => {

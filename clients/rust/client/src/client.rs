@@ -31,7 +31,8 @@ pub enum Event {
     SignedOut(String),
     /// The progress may have changed.
     Progress,
-    /// A verdict on a win. `game` is None if another device has uploaded it.
+    /// A verdict on a win. `game` is None if another device has uploaded it, or if the answer to the upload was lost; the
+    /// verdict comes again with the game then.
     Verdict {
         /// The id of the replay.
         replay: String,
@@ -71,10 +72,9 @@ impl Kept {
 /// What the stream has to know.
 #[derive(Default)]
 pub(crate) struct Following {
-    pub is_open: bool,
     pub revision: Option<String>,
-    /// The verdicts that were reported, by replay.
-    pub reported: BTreeMap<String, String>,
+    /// The verdicts that were reported, by replay, with their games.
+    pub reported: BTreeMap<String, (String, Option<String>)>,
 }
 
 pub(crate) struct Inner {

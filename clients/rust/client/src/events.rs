@@ -106,12 +106,6 @@ impl Client {
 
     /// Read one stream, and return the reason of its end, or "".
     async fn listen(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
-        let ended = self.read_stream(request, follow).await;
-        self.0.following.lock().unwrap().is_open = false;
-        ended
-    }
-
-    async fn read_stream(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
         let (sender, mut chunks) = mpsc::unbounded_channel();
         self.0.transport.stream(request, Box::new(move |chunk| sender.send(chunk).is_ok()));
         let (mut parser, mut has_begun) = (SseParser::default(), false);
@@ -120,7 +114,6 @@ impl Client {
                 Chunk::Begun(answer) => {
                     self.checked(Ok(answer))?;
                     has_begun = true;
-                    self.0.following.lock().unwrap().is_open = true;
                     if self.0.overdue.swap(false, Ordering::Relaxed) {
                         self.0.work.notify_one(); // an outage has ended
                     }
@@ -147,16 +140,15 @@ impl Client {
     async fn hear(&self, name: &str, data: Data) -> Result<(), Error> {
         let known = self.0.following.lock().unwrap().revision.clone();
         match name {
-            "verdict" => self.judged(&data.replay_id, &data.status)?,
             "progress" if data.own => self.0.following.lock().unwrap().revision = data.revision,
             "hello" | "progress" if known != data.revision => self.pull().await?,
             _ => {}
         }
-        if name != "hello" {
+        if name != "hello" && name != "verdict" {
             return Ok(());
         }
-        let newest = |journal: &Journal| journal.mine().iter().rev().filter_map(Entry::pending).take(ASKED).collect();
-        self.ask_for_verdicts(&self.look::<Vec<_>>(newest)).await
+        let _one = self.0.syncing.lock().await; // a verdict may be on an upload that has no answer yet
+        if name == "hello" { self.ask_for_verdicts().await } else { self.judged(&data.replay_id, &data.status) }
     }
 
     /// Take the newest progress, and send the games that wait.
@@ -169,13 +161,14 @@ impl Client {
         Ok(())
     }
 
-    /// Ask for verdicts whose events may have come before the answers to the uploads, or before the stream.
-    pub(crate) async fn ask_for_verdicts(&self, replays: &[String]) -> Result<(), Error> {
-        for replay in replays {
-            match self.verdict_on(replay).await {
+    /// Ask for verdicts that came while no stream was open.
+    async fn ask_for_verdicts(&self) -> Result<(), Error> {
+        let newest = |journal: &Journal| journal.mine().iter().rev().filter_map(Entry::pending).take(ASKED).collect();
+        for replay in self.look::<Vec<String>>(newest) {
+            match self.verdict_on(&replay).await {
                 Ok(verdict) if verdict.status == "pending" => {}
-                Ok(verdict) => self.judged(replay, &verdict.status)?,
-                Err(error) if error.is(Code::ReplayNotFound) => _ = self.settle(replay)?, // a backup was restored
+                Ok(verdict) => self.judged(&replay, &verdict.status)?,
+                Err(error) if error.is(Code::ReplayNotFound) => _ = self.settle(&replay)?, // a backup was restored
                 Err(error) => return Err(error),
             }
         }
@@ -193,13 +186,20 @@ impl Client {
         })
     }
 
-    /// Report a verdict once.
+    /// Report a verdict, once with the game.
     fn judged(&self, replay: &str, status: &str) -> Result<(), Error> {
-        let is_known = |was: Option<String>| was.as_deref() == Some(status);
         let game = self.settle(replay)?;
-        if !is_known(self.0.following.lock().unwrap().reported.insert(replay.to_owned(), status.to_owned())) {
+        let verdict = (status.to_owned(), game.clone());
+        let before = self.0.following.lock().unwrap().reported.insert(replay.to_owned(), verdict.clone());
+        if before != Some(verdict) {
             self.tell(Event::Verdict { replay: replay.to_owned(), game, status: status.to_owned() });
         }
         Ok(())
+    }
+
+    /// Report the verdict on an upload again that came before the answer to the upload.
+    pub(crate) fn judged_before(&self, replay: &str) -> Result<(), Error> {
+        let heard = self.0.following.lock().unwrap().reported.get(replay).cloned();
+        heard.map_or(Ok(()), |(status, _)| self.judged(replay, &status))
     }
 }

@@ -287,7 +287,7 @@ impl Client {
             }
             _ => Vec::new(),
         });
-        let (mut uploaded, mut refusal) = (Vec::new(), None);
+        let mut refusal = None;
         for (id, inline) in wins {
             let answer = match inline.map_or_else(|| self.with_store(|store| store.replay(&id)), Ok) {
                 Ok(body) => {
@@ -312,15 +312,11 @@ impl Client {
                     win.replay = replay.clone();
                 }
             })?;
-            uploaded.extend(replay);
+            replay.map_or(Ok(()), |replay| self.judged_before(&replay))?;
             refusal = refusal.or(refused);
             if is_full {
                 break;
             }
-        }
-        let follows = self.0.following.lock().unwrap().is_open;
-        if follows {
-            self.ask_for_verdicts(&uploaded).await?;
         }
         refusal.map_or(Ok(()), Err)
     }

@@ -382,7 +382,7 @@ fn verdict_of_a_win_of_an_earlier_start_is_an_event() {
     });
     for start in 0..2 {
         let client = Client::new("https://service", store.clone(), transport.clone()).unwrap();
-        let _background = Background::start(&client, &[]);
+        let background = Background::start(&client, &[]);
         let mut each = transport.stream();
         each(Chunk::Bytes(b"event: board\ndata: {}\n\n".to_vec()));
         let mut verdicts = Vec::new();
@@ -396,6 +396,7 @@ fn verdict_of_a_win_of_an_earlier_start_is_an_event() {
         });
         let expected = [(Some(id.clone()), "verified".to_owned())];
         assert_eq!(verdicts, expected[start..], "start {start}");
+        drop(background); // before its stream ends
     }
 }
 
@@ -413,4 +414,29 @@ fn games_are_sent_at_once_when_an_outage_ends() {
     let _each = transport.stream();
     eventually(|| (client.unsent() == 0).then_some(()));
     assert_eq!(log.lock().unwrap().counted, 1);
+}
+
+#[test]
+fn verdict_that_comes_before_the_answer_to_an_upload_has_its_game() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let background = client.clone();
+    std::thread::spawn(move || block_on(background.follow(&[])));
+    let mut each = transport.stream();
+    let service = transport.service.clone();
+    let mut works = std::mem::replace(&mut *service.lock().unwrap(), Box::new(|_, _| unreachable!()));
+    *service.lock().unwrap() = Box::new(move |path, body| {
+        if path == "/api/replays" {
+            each(Chunk::Bytes(
+                b"event: verdict\ndata: {\"replay_id\": \"abc\", \"status\": \"verified\"}\n\n".to_vec(),
+            ));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        works(path, body)
+    });
+    let id = client.new_id();
+    let replay = Some("{}".to_owned());
+    client.finish(Game { id: id.clone(), won: true, replay, ..Game::default() }).unwrap();
+    block_on(client.sync()).unwrap();
+    let game = event(&client, |event| if let Event::Verdict { game, .. } = event { Some(game) } else { None });
+    assert_eq!(game, Some(id));
 }
