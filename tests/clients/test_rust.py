@@ -228,7 +228,7 @@ async def test_client_trusts_chains_that_lead_to_a_known_authority(launch, examp
     gap = await deferToThread(serve, leaf.pem)
     assert "UnknownIssuer" in await deferToThread(play, whole)
     assert "UnknownIssuer" in await deferToThread(play, gap, place / "root.pem")
-    assert await deferToThread(play, whole, place / "root.pem") == "won 3"
+    assert await deferToThread(play, whole, place / "root.pem") == "won 3, verified"
 
 
 PAGE = """<!doctype html>

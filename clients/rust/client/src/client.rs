@@ -225,6 +225,11 @@ impl Client {
         crate::text::uuid(random)
     }
 
+    /// The player's time, for `recorded_at` of a replay.
+    pub fn now(&self) -> String {
+        crate::text::rfc3339(self.0.transport.now(), self.0.transport.offset())
+    }
+
     pub(crate) fn request(
         &self,
         method: &'static str,

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::journal::{Entry, Journal, Win, today};
 use crate::messages::{Achievement, Code, Payload, Stats, VerdictAnswer};
 use crate::progress::{shown, unplayed};
-use crate::text::{canonical_uuid, date_of, rfc3339};
+use crate::text::{canonical_uuid, date_of};
 use crate::transport::Answer;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -143,8 +143,7 @@ impl Client {
             return Err(Error::bad_field(format!("the difficulty must be one of {}", LEVELS.join(", "))));
         }
         let upload = game.upload(&id)?;
-        let transport = &self.0.transport;
-        let object = game.object(&id, rfc3339(transport.now(), transport.offset()));
+        let object = game.object(&id, self.now());
         let noted = self.note(|Kept { journal, store, .. }| {
             if journal.has(&id) {
                 return;
