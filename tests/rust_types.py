@@ -17,7 +17,7 @@ OWN = {
 HEAD = """//! Messages and error codes of the OpenAPI document. `make docs` writes this file.
 #![allow(missing_docs)] // the reference describes the fields
 
-use crate::numbers::{optional, whole};
+use crate::numbers::{fastest, optional, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -79,9 +79,12 @@ def struct(name, schema):
     lines += ["#[serde(default)]", "#[non_exhaustive]", f"pub struct {name} {{"]
     for field, of in schema["properties"].items():
         kind = type_of(of)
-        if kind in ("u64", "i64"):
+        if field.endswith("fastest_win_seconds"):
+            kind = "Option<u64>"
+            lines += ["    /// None before the first win.", '    #[serde(deserialize_with = "fastest")]']
+        elif kind in ("u64", "i64"):
             lines.append('    #[serde(deserialize_with = "whole")]')
-        if kind in ("Option<u64>", "Option<i64>"):
+        elif kind in ("Option<u64>", "Option<i64>"):
             lines.append('    #[serde(deserialize_with = "optional")]')
         lines.append(f"    pub {field}: {kind},")
     return [*lines, "}", ""]

@@ -1,7 +1,7 @@
 //! Messages and error codes of the OpenAPI document. `make docs` writes this file.
 #![allow(missing_docs)] // the reference describes the fields
 
-use crate::numbers::{optional, whole};
+use crate::numbers::{fastest, optional, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -216,8 +216,9 @@ pub struct Stats {
     pub win_streak_best: u64,
     #[serde(deserialize_with = "whole")]
     pub avg_time_seconds: u64,
-    #[serde(deserialize_with = "whole")]
-    pub fastest_win_seconds: u64,
+    /// None before the first win.
+    #[serde(deserialize_with = "fastest")]
+    pub fastest_win_seconds: Option<u64>,
     #[serde(deserialize_with = "whole")]
     pub lifetime_score: u64,
     #[serde(deserialize_with = "whole")]
@@ -228,16 +229,19 @@ pub struct Stats {
     pub draw_three_wins: u64,
     #[serde(deserialize_with = "whole")]
     pub classic_best_score: u64,
-    #[serde(deserialize_with = "whole")]
-    pub classic_fastest_win_seconds: u64,
+    /// None before the first win.
+    #[serde(deserialize_with = "fastest")]
+    pub classic_fastest_win_seconds: Option<u64>,
     #[serde(deserialize_with = "whole")]
     pub zen_best_score: u64,
-    #[serde(deserialize_with = "whole")]
-    pub zen_fastest_win_seconds: u64,
+    /// None before the first win.
+    #[serde(deserialize_with = "fastest")]
+    pub zen_fastest_win_seconds: Option<u64>,
     #[serde(deserialize_with = "whole")]
     pub challenge_best_score: u64,
-    #[serde(deserialize_with = "whole")]
-    pub challenge_fastest_win_seconds: u64,
+    /// None before the first win.
+    #[serde(deserialize_with = "fastest")]
+    pub challenge_fastest_win_seconds: Option<u64>,
     pub last_modified: String,
 }
 

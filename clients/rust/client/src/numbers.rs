@@ -1,55 +1,38 @@
-//! Numbers as all clients write them: JavaScript rounds what is above 2^53.
+//! Numbers as all clients write them: 7.0 is 7, null may be 0, and JavaScript rounds what is above 2^53.
 
-use serde::de::{Deserializer, Error, Visitor};
-use std::fmt;
-
-struct Whole;
-
-impl Visitor<'_> for Whole {
-    type Value = Option<i128>;
-
-    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
-        to.write_str("a number")
-    }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Some(value.into()))
-    }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Some(value.into()))
-    }
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Some(value as i128))
-    }
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-}
+use serde::de::{Deserialize, Deserializer};
+use serde_json::Number;
 
 /// A whole number within the type.
-pub(crate) trait Integer: Default {
-    fn fitted(value: i128) -> Self;
+pub(crate) trait Whole: Default {
+    fn of(number: &Number) -> Self;
 }
 
-impl Integer for u64 {
-    fn fitted(value: i128) -> u64 {
-        value.clamp(0, u64::MAX.into()) as u64
+impl Whole for u64 {
+    fn of(number: &Number) -> u64 {
+        number.as_u64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as u64)
     }
 }
 
-impl Integer for i64 {
-    fn fitted(value: i128) -> i64 {
-        value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+impl Whole for i64 {
+    fn of(number: &Number) -> i64 {
+        number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as i64)
     }
 }
 
 /// A number; null counts as 0.
-pub(crate) fn whole<'de, T: Integer, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+pub(crate) fn whole<'de, T: Whole, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     optional(from).map(Option::unwrap_or_default)
 }
 
 /// A number or null.
-pub(crate) fn optional<'de, T: Integer, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    Ok(from.deserialize_any(Whole)?.map(T::fitted))
+pub(crate) fn optional<'de, T: Whole, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Ok(Option::deserialize(from)?.as_ref().map(T::of))
+}
+
+/// The seconds of a fastest win, which are 0 or 2^64-1 before the first.
+pub(crate) fn fastest<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(optional(from)?.filter(|seconds| ![0, u64::MAX].contains(seconds)))
 }
 
 #[cfg(test)]
@@ -58,10 +41,22 @@ mod tests {
 
     #[test]
     fn doubles_are_read_as_whole_numbers() {
-        let stats: Stats = serde_json::from_str(
-            r#"{"fastest_win_seconds": 18446744073709552000, "games_won": 7.0, "lifetime_score": null, "new": "\ud800"}"#,
-        )
-        .unwrap();
-        assert_eq!((stats.fastest_win_seconds, stats.games_won, stats.lifetime_score), (u64::MAX, 7, 0));
+        let read = |text: &str| serde_json::from_str::<Stats>(text).unwrap();
+        let stats = read(
+            r#"{"games_won": 7.0, "lifetime_score": null, "games_lost": -1, "best_single_score": 18446744073709552000,
+            "fastest_win_seconds": 95.0, "new": "\ud800"}"#,
+        );
+        assert_eq!((stats.games_won, stats.lifetime_score, stats.games_lost), (7, 0, 0));
+        assert_eq!((stats.best_single_score, stats.fastest_win_seconds), (u64::MAX, Some(95)));
+        for never in [
+            "18446744073709551615",
+            "18446744073709552000",
+            "18446744073710000000",
+            "1.8446744073709552e19",
+            "0",
+            "null",
+        ] {
+            assert_eq!(read(&format!(r#"{{"fastest_win_seconds": {never}}}"#)).fastest_win_seconds, None, "{never}");
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn unplayed() -> Payload {
         last_modified: EPOCH.to_owned(),
         ..Progress::default()
     };
-    let stats = Stats { fastest_win_seconds: u64::MAX, last_modified: EPOCH.to_owned(), ..Stats::default() };
+    let stats = Stats { last_modified: EPOCH.to_owned(), ..Stats::default() };
     Payload { user_id: NOBODY.to_owned(), stats, progress, last_modified: EPOCH.to_owned(), ..Payload::default() }
 }
 
@@ -69,9 +69,9 @@ fn count(stats: &mut Stats, game: &Shown) {
     stats.lifetime_score += game.score;
     stats.best_single_score = stats.best_single_score.max(game.score);
     *(if game.draw_mode == "DrawThree" { &mut stats.draw_three_wins } else { &mut stats.draw_one_wins }) += 1;
-    if game.seconds > 0 {
-        stats.fastest_win_seconds = stats.fastest_win_seconds.min(game.seconds);
-    }
+    let time = Some(game.seconds).filter(|seconds| *seconds > 0);
+    let faster = |seconds: &mut Option<u64>| *seconds = seconds.iter().chain(&time).min().copied();
+    faster(&mut stats.fastest_win_seconds);
     let (score, seconds) = match game.mode() {
         Some("\"Classic\"") => (&mut stats.classic_best_score, &mut stats.classic_fastest_win_seconds),
         Some("\"Zen\"") => (&mut stats.zen_best_score, &mut stats.zen_fastest_win_seconds),
@@ -79,9 +79,7 @@ fn count(stats: &mut Stats, game: &Shown) {
         _ => return,
     };
     *score = (*score).max(game.score);
-    if game.seconds > 0 && (*seconds == 0 || *seconds > game.seconds) {
-        *seconds = game.seconds;
-    }
+    faster(seconds);
 }
 
 fn win_daily(progress: &mut Progress, day: &str) {
