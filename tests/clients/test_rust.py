@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from twisted.internet.threads import deferToThread
@@ -33,7 +34,7 @@ OTHERS = {
     "aarch64-linux-android": ["--features", "ureq"],
     "wasm32-unknown-unknown": ["--features", "web"],
 }
-FREE = {"MIT", "Apache-2.0", "ISC", "BSD-3-Clause", "Unicode-3.0", "Zlib", "CDLA-Permissive-2.0", "0BSD", "Unlicense"}
+FREE = set(tomllib.loads((RUST / "deny.toml").read_text("utf-8"))["licenses"]["allow"])
 CRATES_MOST = 40
 SIZE_MOST = 2_500_000
 
@@ -117,6 +118,14 @@ def test_dependencies_are_few_and_free(figure):
     for crate, licence in crates.items():
         chosen = [set(re.findall(r"[\w.-]+", part)) - {"AND", "WITH"} for part in re.split(r" OR |/", licence)]
         assert any(names and names <= FREE for names in chosen), (crate, licence)
+
+
+@needs_cargo
+@patient
+def test_cargo_deny_accepts_the_dependencies_for_all_systems():
+    if shutil.which("cargo-deny") is None:
+        pytest.skip("cargo install cargo-deny")
+    cargo("deny", "--all-features", "check", "licenses", "bans", "sources")
 
 
 @needs_cargo
