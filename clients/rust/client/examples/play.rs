@@ -29,12 +29,6 @@ fn play(game: &mut Klondike) -> bool {
     game.play(made.copied().unwrap_or(Move::Stock)).is_some()
 }
 
-/// What the service gets of a game that was won in some seconds.
-fn won(game: &Klondike, id: String, seconds: u32, now: &str) -> Game {
-    let (score, undone, replay) = (game.score(), game.is_undone(), game.replay(seconds, now));
-    Game { id, won: true, score, seconds, undone, seed: Some(SEED), replay, ..Game::default() }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [url, directory, certificates @ ..] = words.as_slice() else {
@@ -52,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let id = client.new_id();
     let mut game = Klondike::new(SEED, Draw::One, Mode::Classic);
     while !game.is_won() && game.turns() < TURNS && play(&mut game) {}
-    client.finish(won(&game, id.clone(), 184, &client.now()))?;
+    client.finish(Game::of(&game, id.clone(), 184, &client.now()))?;
     let _background = Background::with_guest(&client, &[]);
     loop {
         match client.next_event() {

@@ -2,51 +2,20 @@
 
 use crate::client::{Client, Event, Kept, body};
 use crate::error::Error;
-use crate::journal::{Entry, Journal, Win, today};
+use crate::journal::{Entry, Journal, Player, Win, today};
 use crate::messages::{Achievement, Code, Payload, Stats, VerdictAnswer};
 use crate::progress::{shown, unplayed};
 use crate::text::{canonical_uuid, date_of};
-use crate::transport::Answer;
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use solisync_klondike::{Draw, Mode};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 const BATCH: usize = 100;
 const ROUNDS: usize = 3;
 const MOST: u32 = i32::MAX as u32;
-
-/// What was played.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Mode {
-    /// The usual game.
-    #[default]
-    Classic,
-    /// Without points.
-    Zen,
-    /// Without undo.
-    Challenge,
-    /// Against the clock.
-    TimeAttack,
-    /// A deal of a chosen difficulty: `Easy`, `Medium`, `Hard`, `Expert`, `Grandmaster` or `Random`.
-    Difficulty(String),
-}
-
-const LEVELS: [&str; 6] = ["Easy", "Medium", "Hard", "Expert", "Grandmaster", "Random"];
-
-/// How many cards a click on the stock draws.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Draw {
-    /// One card.
-    #[default]
-    #[serde(rename = "DrawOne")]
-    One,
-    /// Three cards.
-    #[serde(rename = "DrawThree")]
-    Three,
-}
 
 /// A game that has ended.
 #[derive(Clone, Debug, Default)]
@@ -89,18 +58,16 @@ pub struct Change {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Merged {
-    merged: Box<RawValue>,
-}
-
-#[derive(Deserialize)]
 struct Counted {
     counted: bool,
     error: Option<String>,
 }
 
+/// An answer with the player's progress.
 #[derive(Deserialize)]
-struct Count {
+struct Merged {
+    merged: Box<RawValue>,
+    #[serde(default)]
     games: Vec<Counted>,
 }
 
@@ -110,15 +77,31 @@ struct Uploaded {
 }
 
 impl Game {
-    /// The object to send. A script may read the seed, whose numbers are rounded.
-    fn object(&self, id: &str, ended_at: String) -> Box<RawValue> {
-        let Game { mode, draw, won, score, seconds, undone, seed, .. } = self;
-        let mut object = json!({"game_id": id, "mode": mode, "draw_mode": draw, "won": won, "score": (*score).min(MOST),
-            "seconds": (*seconds).min(MOST), "ended_at": ended_at, "undone": undone});
-        if let Some(seed) = seed {
-            object["seed"] = json!(seed.to_string());
+    /// A game of `solisync-klondike` that has ended at the time [`Client::now`], with its record if it is won.
+    pub fn of(played: &solisync_klondike::Game, id: String, seconds: u32, now: &str) -> Game {
+        Game {
+            id,
+            mode: played.mode(),
+            draw: played.draw(),
+            won: played.is_won(),
+            score: played.score(),
+            seconds,
+            undone: played.is_undone(),
+            seed: Some(played.seed()),
+            day: None,
+            replay: played.replay(seconds, now),
         }
-        to_raw_value(&object).expect("the object is JSON")
+    }
+
+    /// The object to send. The seed is a text, because scripts round large numbers.
+    fn object(&self, id: &str, ended_at: &str) -> Box<RawValue> {
+        let Game { draw, won, undone, .. } = self;
+        let (mode, score, seconds) = (self.mode.json(), self.score.min(MOST), self.seconds.min(MOST));
+        let seed = self.seed.map_or(String::new(), |seed| format!(r#","seed":"{seed}""#));
+        let object = format!(
+            r#"{{"game_id":"{id}","mode":{mode},"draw_mode":"Draw{draw:?}","won":{won},"score":{score},"seconds":{seconds},"ended_at":"{ended_at}","undone":{undone}{seed}}}"#
+        );
+        RawValue::from_string(object).expect("the object is JSON")
     }
 
     /// The replay with the id of the game.
@@ -137,21 +120,15 @@ impl Client {
     /// After an error with the code `storage`, the client keeps the game in memory, and tries again to store it.
     pub fn finish(&self, game: Game) -> Result<(), Error> {
         let id = canonical_uuid(&game.id).ok_or_else(|| Error::bad_field("id must be a UUID"))?;
-        if let Mode::Difficulty(level) = &game.mode
-            && !LEVELS.contains(&level.as_str())
-        {
-            return Err(Error::bad_field(format!("the difficulty must be one of {}", LEVELS.join(", "))));
-        }
         let upload = game.upload(&id)?;
-        let object = game.object(&id, self.now());
+        let object = game.object(&id, &self.now());
         let noted = self.note(|Kept { journal, store, .. }| {
             if journal.has(&id) {
                 return;
             }
             let is_apart = upload.as_ref().is_some_and(|body| store.save_replay(&id, body).unwrap_or(false));
             let win = upload.map(|body| Win { body: Some(body).filter(|_| !is_apart), ..Win::default() });
-            let day = game.day;
-            let entry = Entry { game: object, day, settled: None, again: false, error: None, win };
+            let entry = Entry { game: object, day: game.day, win, ..Entry::default() };
             journal.of(&journal.name()).games.push(entry);
         });
         self.tell(Event::Progress);
@@ -202,27 +179,36 @@ impl Client {
         self.upload(&name).await
     }
 
-    /// Send a request whose answer has the player's progress, and take that. `edit` returns how many games are new.
-    pub(crate) async fn take<T: DeserializeOwned>(
+    /// Send a request with these games whose answer has the player's progress, and take that.
+    pub(crate) async fn take(
         &self,
         name: &str,
         method: &'static str,
         path: &str,
         body: Option<Vec<u8>>,
-        edit: impl FnOnce(&mut Journal, T) -> u64,
+        sent: &[(String, Box<RawValue>)],
     ) -> Result<(), Error> {
-        let (Merged { merged }, answer) = self.as_player(Some(name), method, path, body).await?;
-        let more: T = crate::client::read(&answer)?;
-        self.note_revision(&answer);
-        self.change(|journal| {
-            let new = edit(journal, more);
-            journal.of(name).accept(merged, new);
-        })
-    }
-
-    fn note_revision(&self, answer: &Answer) {
+        let (Merged { merged, games }, answer) = self.as_player::<Merged>(Some(name), method, path, body).await?;
+        if games.len() != sent.len() {
+            return Err(Error::network(200, 0, "The answer has other games than the request."));
+        }
         let revision = answer.header("etag").and_then(|etag| etag.split('"').nth(1));
         self.0.following.lock().unwrap().revision = revision.map(str::to_owned);
+        let now = self.0.transport.now();
+        self.change(|journal| {
+            let player = journal.of(name);
+            for ((id, _), answer) in sent.iter().zip(&games) {
+                if let Some(entry) = player.find(id) {
+                    entry.settled.get_or_insert(now);
+                    (entry.again, entry.error) = (false, answer.error.clone());
+                }
+            }
+            player.accept(merged, games.iter().filter(|answer| answer.counted).count() as u64);
+        })?;
+        for ((id, _), _) in sent.iter().zip(&games).filter(|(_, answer)| answer.error.is_some()) {
+            self.report(Error::bad_field(format!("the service doesn't count the game {id}")));
+        }
+        Ok(())
     }
 
     /// Send the games that the service may not know; without any, pull.
@@ -230,51 +216,24 @@ impl Client {
         for round in 0..ROUNDS {
             let due = |entry: &&Entry| entry.is_unsent() || entry.again;
             let game = |entry: &Entry| (entry.id(), entry.game.clone());
-            let games: Vec<_> = self.look(|journal| {
-                journal
-                    .players
-                    .get(name)
-                    .map_or(Vec::new(), |player| player.games.iter().filter(due).map(game).collect())
-            });
+            let due = |player: &Player| player.games.iter().filter(due).map(game).collect::<Vec<_>>();
+            let games = self.look(|journal| journal.players.get(name).map(due)).unwrap_or_default();
             if games.is_empty() && round > 0 {
                 break;
             }
             if games.is_empty() {
-                return self.take::<IgnoredAny>(name, "GET", "/api/sync/pull", None, |_, _| 0).await;
+                return self.take(name, "GET", "/api/sync/pull", None, &[]).await;
             }
             for batch in games.chunks(BATCH) {
-                self.count_batch(name, batch).await?;
+                let objects: Vec<_> = batch.iter().map(|(_, object)| object).collect();
+                let content = Some(body(&BTreeMap::from([("games", objects)])));
+                self.take(name, "POST", "/api/games", content, batch).await.map_err(|error| match error.code {
+                    Code::NotFound => Error { code: Code::Unavailable, ..error }, // a node of version 1.1
+                    _ => error,
+                })?;
             }
         }
         Ok(())
-    }
-
-    async fn count_batch(&self, name: &str, batch: &[(String, Box<RawValue>)]) -> Result<(), Error> {
-        let objects: Vec<&RawValue> = batch.iter().map(|(_, object)| &**object).collect();
-        let content = Some(body(&BTreeMap::from([("games", objects)])));
-        let now = self.0.transport.now();
-        let mut refused = Vec::new();
-        let settle = |journal: &mut Journal, Count { games }: Count| {
-            let new = games.iter().filter(|game| game.counted).count() as u64;
-            for ((id, _), Counted { error, .. }) in batch.iter().zip(games) {
-                if error.is_some() {
-                    refused.push(id);
-                }
-                if let Some(entry) = journal.of(name).find(id) {
-                    entry.settled.get_or_insert(now);
-                    (entry.again, entry.error) = (false, error);
-                }
-            }
-            new
-        };
-        let done = self.take(name, "POST", "/api/games", content, settle).await;
-        for id in refused {
-            self.tell(Event::Trouble(Error::bad_field(format!("the service doesn't count the game {id}"))));
-        }
-        done.map_err(|error| match error.code {
-            Code::NotFound => Error { code: Code::Unavailable, ..error }, // a node of version 1.1
-            _ => error,
-        })
     }
 
     /// Upload all wins. After `replay_storage_full`, they wait for a day; a win that is refused stops no other.
@@ -332,7 +291,7 @@ impl Client {
         let known: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&body(&payload)).expect("a payload is an object");
         let fields: BTreeMap<_, _> = change.more.clone().into_iter().chain(known).collect();
-        self.take::<IgnoredAny>(&name, "POST", "/api/sync/push", Some(body(&fields)), |_, _| 0).await
+        self.take(&name, "POST", "/api/sync/push", Some(body(&fields)), &[]).await
     }
 
     /// The verdict on a win; None before its upload.

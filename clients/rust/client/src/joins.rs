@@ -51,7 +51,7 @@ impl Client {
             let Some(joining) = self.look(|journal| journal.joining.clone()) else { return Ok(()) };
             let name = self.look(Journal::name);
             let content = body(&json!({"guest_refresh_token": joining.token}));
-            let error = match self.take::<IgnoredAny>(&name, "POST", "/api/me/join", Some(content), |_, _| 0).await {
+            let error = match self.take(&name, "POST", "/api/me/join", Some(content), &[]).await {
                 Ok(()) => {
                     return self.change(|journal| {
                         journal.joining = None;

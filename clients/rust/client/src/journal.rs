@@ -103,19 +103,15 @@ pub(crate) struct Win {
     pub refused: bool,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Entry {
     /// As it is sent. The npm package may have written it.
     pub game: Box<RawValue>,
-    #[serde(default)]
     pub day: Option<String>,
-    #[serde(default)]
     pub settled: Option<i64>,
-    #[serde(default)]
     pub again: bool,
-    #[serde(default)]
     pub error: Option<String>,
-    #[serde(default)]
     pub win: Option<Win>,
 }
 

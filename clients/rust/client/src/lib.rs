@@ -23,9 +23,10 @@ mod web;
 pub use background::Background;
 pub use client::{Client, Event};
 pub use error::Error;
-pub use games::{Change, Draw, Game, Mode};
+pub use games::{Change, Game};
 pub use journal::Session;
 pub use messages::*;
+pub use solisync_klondike::{Draw, Level, Mode};
 #[cfg(not(target_arch = "wasm32"))]
 pub use store::FileStore;
 pub use store::{MemoryStore, Store};

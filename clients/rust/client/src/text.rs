@@ -1,6 +1,8 @@
-//! Small formats, so that the crate needs no others: times, UUIDs, the claims of a token.
+//! Small formats: times, UUIDs, the claims of a token.
 
 use crate::error::Error;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -88,30 +90,9 @@ pub(crate) fn account_of(token: &str) -> Result<String, Error> {
     struct Claims {
         sub: String,
     }
-    let claims = token.split('.').nth(1).and_then(base64url);
+    let claims = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let claims = claims.and_then(|bytes| serde_json::from_slice::<Claims>(&bytes).ok());
     claims.map(|claims| claims.sub).ok_or_else(|| Error::network(200, 0, "The answer has no token."))
-}
-
-fn base64url(text: &str) -> Option<Vec<u8>> {
-    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
-    for letter in text.bytes() {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'-' => 62,
-            b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -19,9 +19,10 @@ pub const fn is_red(card: Card) -> bool {
 }
 
 /// How many cards a click on the stock draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Draw {
     /// One card.
+    #[default]
     One = 1,
     /// Three cards.
     Three = 3,

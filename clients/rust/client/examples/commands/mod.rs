@@ -5,11 +5,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use solisync_client::{Answer, Chunk, Client, Done, Draw, Error, Event, Game, Lost, Request, Store, Transport};
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 const POLL: Duration = Duration::from_millis(100);
 
@@ -37,7 +36,7 @@ struct Finished {
     won: bool,
     score: u32,
     seconds: u32,
-    draw_mode: Draw,
+    draw_mode: String,
     replay: Option<Box<RawValue>>,
 }
 
@@ -98,22 +97,9 @@ impl Device {
     }
 
     async fn pause(&self) {
-        let slot: Arc<Mutex<(bool, Option<Waker>)>> = Arc::default();
-        let theirs = slot.clone();
-        self.transport.after(
-            POLL,
-            Box::new(move |()| {
-                let mut slot = theirs.lock().unwrap();
-                slot.0 = true;
-                slot.1.take().into_iter().for_each(Waker::wake);
-            }),
-        );
-        poll_fn(|context| {
-            let mut slot = slot.lock().unwrap();
-            slot.1 = Some(context.waker().clone());
-            if slot.0 { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        let (rings, rung) = oneshot::channel();
+        self.transport.after(POLL, Box::new(move |()| _ = rings.send(())));
+        _ = rung.await;
     }
 
     /// Wait for an event of the stream.
@@ -171,7 +157,8 @@ impl Device {
             "totals" => return Ok(json!(client.totals())),
             "finish" => {
                 let game = command.game.expect("a game");
-                let Finished { game_id: id, won, score, seconds, draw_mode: draw, replay } = game;
+                let Finished { game_id: id, won, score, seconds, draw_mode, replay } = game;
+                let draw = if draw_mode == "DrawThree" { Draw::Three } else { Draw::One };
                 let replay = replay.map(|replay| replay.get().to_owned());
                 client.finish(Game { id, won, score, seconds, draw, replay, ..Game::default() })?;
             }
