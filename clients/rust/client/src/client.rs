@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::journal::{Entry, Journal, Session, Unreadable};
 use crate::messages::Code;
 use crate::store::Store;
-use crate::text::{key, retry_after};
+use crate::text::key;
 use crate::transport::{Answer, Lost, Request, Transport, called};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +20,7 @@ const PATIENCE: u64 = 5; // seconds
 const PAUSE_MS: u64 = 300;
 const RENEWALS: u32 = 2;
 const HEARD: usize = 1_000;
+const DAY: u64 = 86_400;
 
 /// What has happened since the last look.
 #[derive(Clone, Debug)]
@@ -246,7 +247,10 @@ impl Client {
             error: String,
         }
         let answer = answer.map_err(|Lost(why)| Error::network(0, 0, why))?;
-        let seconds = retry_after(answer.header("retry-after"), answer.header("date"), self.0.transport.now());
+        let seconds = answer
+            .header("retry-after")
+            .and_then(|text| text.trim().parse().ok())
+            .map_or(0, |seconds: u64| seconds.min(DAY));
         match (answer.status, answer.header("error-code")) {
             (200, _) => Ok(answer),
             (status, None) => Err(Error::network(status, seconds, "The answer comes from another server.")),

@@ -11,7 +11,7 @@ pub struct Error {
     pub code: Code,
     /// A sentence in English, which may change.
     pub message: String,
-    /// Seconds to wait before the next attempt; 0 if the answer doesn't say.
+    /// Seconds to wait before the next attempt, at most a day; 0 if the answer doesn't say.
     pub retry_after: u64,
     /// To quote in bug reports.
     pub request_id: Option<String>,

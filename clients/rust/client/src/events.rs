@@ -30,7 +30,7 @@ impl Client {
     /// Sync after each game and each sign-in, and again after errors; follow the stream while there is a session.
     /// `boards` names boards whose changes are events too, such as `verified`.
     ///
-    /// This never ends: spawn it on any executor, and drop it there, or let a [`Background`](crate::Background) run it on a thread.
+    /// This never ends: spawn it on any executor, and drop it there, or let a [`Background`](crate::Background) run it.
     pub async fn run(&self, boards: &[&str]) {
         self.run_with(false, boards).await;
     }

@@ -277,6 +277,11 @@ impl Journal {
         }
     }
 
+    /// Whether the service knows the key of this guest.
+    pub fn has_key_of(&self, account: &str) -> bool {
+        self.guest.as_ref().is_some_and(|guest| guest.had && guest.id.as_deref() == Some(account))
+    }
+
     /// Whether this is still the session.
     pub fn has_session(&self, session: &Session) -> bool {
         self.session.as_ref().is_some_and(|mine| mine.refresh_token == session.refresh_token)

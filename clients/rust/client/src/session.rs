@@ -274,15 +274,8 @@ impl Client {
                     journal.move_games(from, &account, false);
                 }
             }
-            journal.guest = begun.player.is_some().then(|| Guest {
-                id: Some(account.clone()),
-                from: None,
-                had: true,
-                refused: None,
-                gone: false,
-                left: false,
-                ..guest
-            });
+            let mine = || Guest { key: guest.key, id: Some(account.clone()), had: true, ..Guest::default() };
+            journal.guest = begun.player.is_some().then(mine);
             journal.joining = None;
             journal.sign_in(begun.session, &account, begun.player.as_ref());
             true
@@ -291,8 +284,7 @@ impl Client {
 
     /// Sign in by the key, if the account is this device's guest.
     async fn by_key(&self, account: &str, spent: Option<&Session>) -> Result<bool, Error> {
-        let is_mine = |guest: &Guest| guest.had && guest.id.as_deref() == Some(account);
-        if !self.look(|journal| journal.guest.as_ref().is_some_and(is_mine)) {
+        if !self.look(|journal| journal.has_key_of(account)) {
             return Ok(false);
         }
         match self.guest_alone(false, spent).await {
@@ -312,9 +304,8 @@ impl Client {
 
     /// Give a guest a key that began on a node of version 1.1.
     pub(crate) async fn give_key(&self, account: &str) -> Result<(), Error> {
-        let is_keyed = |guest: &Guest| guest.had && guest.id.as_deref() == Some(account);
-        let has = self.look(|journal| journal.is_guest == Some(false) || journal.guest.as_ref().is_some_and(is_keyed));
-        if has || self.0.keyed.load(Ordering::Relaxed) {
+        let needs_none = self.look(|journal| journal.is_guest == Some(false) || journal.has_key_of(account));
+        if needs_none || self.0.keyed.load(Ordering::Relaxed) {
             return Ok(());
         }
         let me = self.me().await?;

@@ -4,8 +4,6 @@ use crate::error::Error;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -41,25 +39,6 @@ pub(crate) fn rfc3339(millis: i64, offset: i32) -> String {
         _ => format!("{}{:02}:{:02}", if offset < 0 { '-' } else { '+' }, offset.abs() / 60, offset.abs() % 60),
     };
     format!("{}T{hour:02}:{minute:02}:{second:02}.{milli:03}{zone}", date_of(days))
-}
-
-/// Seconds since 1970 of an HTTP date: `Sat, 28 Nov 2026 12:00:00 GMT`.
-fn http_date(text: &str) -> Option<i64> {
-    let mut words = text.split_once(", ")?.1.split(' ');
-    let day = words.next()?.parse().ok()?;
-    let name = words.next()?;
-    let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
-    let year = words.next()?.parse().ok()?;
-    let mut clock = words.next()?.split(':').map(str::parse::<i64>);
-    let mut part = || clock.next()?.ok();
-    Some(days_of(year, month, day) * 86_400 + part()? * 3_600 + part()? * 60 + part()?)
-}
-
-/// The seconds of `Retry-After`, given as seconds or as a date; 0 without either.
-pub(crate) fn retry_after(text: Option<&str>, date: Option<&str>, now: i64) -> u64 {
-    let Some(text) = text.map(str::trim) else { return 0 };
-    let until = || Some(http_date(text)? - date.and_then(http_date).unwrap_or(now / 1000));
-    text.parse().ok().or_else(until).unwrap_or(0).clamp(0, 86_400) as u64
 }
 
 /// A key of 128 random bits.
@@ -105,16 +84,6 @@ mod tests {
         assert_eq!(rfc3339(1_795_867_200_000, 90), "2026-11-28T13:30:00.000+01:30");
         assert_eq!(rfc3339(951_782_400_000, -480), "2000-02-28T16:00:00.000-08:00");
         assert_eq!(days_until("2000-02-29").map(date_of).as_deref(), Some("2000-02-29"));
-    }
-
-    #[test]
-    fn retry_after_is_a_number_or_a_date() {
-        let (later, date) = (Some("Sat, 28 Nov 2026 12:00:07 GMT"), Some("Sat, 28 Nov 2026 12:00:00 GMT"));
-        assert_eq!(retry_after(later, date, 0), 7);
-        assert_eq!(retry_after(later, None, 1_795_867_202_000), 5);
-        assert_eq!(retry_after(Some("17"), None, 0), 17);
-        assert_eq!(retry_after(Some("99999999"), None, 0), 86_400);
-        assert_eq!(retry_after(Some("soon"), None, 0), 0);
     }
 
     #[test]
