@@ -189,23 +189,24 @@ impl Client {
         sent: &[(String, Box<RawValue>)],
     ) -> Result<(), Error> {
         let (Merged { merged, games }, answer) = self.as_player::<Merged>(Some(name), method, path, body).await?;
-        if games.len() != sent.len() {
-            return Err(Error::network(200, 0, "The answer has other games than the request."));
+        let answers: Vec<_> = sent.iter().map(|(id, _)| id).zip(&games).collect();
+        if answers.len() < sent.len() {
+            return Err(Error::network(200, 0, "The answer has fewer games than the request."));
         }
         let revision = answer.header("etag").and_then(|etag| etag.split('"').nth(1));
         self.0.following.lock().unwrap().revision = revision.map(str::to_owned);
         let now = self.0.transport.now();
         self.change(|journal| {
             let player = journal.of(name);
-            for ((id, _), answer) in sent.iter().zip(&games) {
+            for (id, answer) in &answers {
                 if let Some(entry) = player.find(id) {
                     entry.settled.get_or_insert(now);
                     (entry.again, entry.error) = (false, answer.error.clone());
                 }
             }
-            player.accept(merged, games.iter().filter(|answer| answer.counted).count() as u64);
+            player.accept(merged, answers.iter().filter(|(_, answer)| answer.counted).count() as u64);
         })?;
-        for ((id, _), _) in sent.iter().zip(&games).filter(|(_, answer)| answer.error.is_some()) {
+        for (id, _) in answers.iter().filter(|(_, answer)| answer.error.is_some()) {
             self.report(Error::bad_field(format!("the service doesn't count the game {id}")));
         }
         Ok(())

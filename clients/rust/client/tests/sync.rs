@@ -224,6 +224,15 @@ fn game_with_an_error_is_set_aside() {
 }
 
 #[test]
+fn answer_without_the_games_settles_nothing() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    finish(&client, 1);
+    *transport.service.lock().unwrap() = Box::new(|_, _| (200, json!({"id": "abc", "merged": {}})));
+    assert!(block_on(client.sync()).unwrap_err().passes());
+    assert_eq!(client.unsent(), 1);
+}
+
+#[test]
 fn settled_games_are_sent_again_in_a_new_session_and_once_a_day() {
     let (client, transport, log) = client(MemoryStore::default(), nothing);
     let id = finish(&client, 1);
