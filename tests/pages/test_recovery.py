@@ -8,7 +8,7 @@ import pytest
 from solisync.rules.recovery import digest, new_reset_token
 from tests.harness.constants import PASSWORD
 from tests.harness.postgres import run_sql
-from tests.pages.visitor import until
+from tests.pages.visitor import Game, until
 
 NEW = "another horse"
 CODE = r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3}"
@@ -41,7 +41,41 @@ def recover(page, name, code):
 def ann(visit):
     ann = visit()
     ann.register()
+    ann.open("/account")  # from now on, codes need the password
     return ann
+
+
+def test_registration_offers_codes_before_it_goes_on(visit):
+    """The codes need no second password, and the page then leads to the game whose win made the player register."""
+    bob = visit()
+    page = bob.open("/account?next=%2Fplay%3Fdeal%3D42#register")
+    page.fill("#new-name", "bob")
+    page.fill("#new-password", PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#codes-next")
+    assert page.evaluate("document.querySelector('#in > :first-child').id") == "codes"
+    assert page.is_hidden("#codes-password")
+    page.click("#codes-form button")
+    page.wait_for_selector(".codes li")
+    assert page.locator(".codes li").count() == 8
+    assert page.is_visible("#codes-password")  # other codes need it
+    page.click("#codes-next")
+    page.wait_for_url("**/play?deal=42*")
+
+
+def test_next_player_of_the_browser_gets_no_codes_by_the_password_before(visit, site):
+    """Signing out forgets the password that registered."""
+    Game(site, "ann")
+    bob = visit()
+    bob.register("bob")
+    assert bob.page.is_hidden("#codes-password")
+    bob.page.click("#sign-out")
+    bob.page.wait_for_selector("#out:not([hidden])")
+    bob.page.fill("#in-name", "ann")
+    bob.page.fill("#in-password", PASSWORD)
+    bob.page.keyboard.press("Enter")
+    bob.page.wait_for_selector("#in:not([hidden])")
+    assert bob.page.is_visible("#codes-password")
 
 
 def test_codes_are_shown_once_to_save_and_to_print(ann):

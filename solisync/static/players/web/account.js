@@ -22,11 +22,12 @@ function enters(form, register) {
     await composed({ username, password: word.value, ...(register && { register }) }, (body) =>
       exchange("POST", "/api/session", body),
     );
-    if (back()) location.assign(back());
+    if (back() && !register) location.assign(back());
+    if (register) (await import("./own_codes.js")).offerCodes(word.value, back());
     for (const field of [form.username, word]) field.value = "";
     byId("title").focus();
     tell(
-      `Signed in as ${username.trim()}.${register ? " Make recovery codes below, in case you forget the password." : ""}`,
+      `Signed in as ${username.trim()}.${register ? " Create recovery codes, in case you forget the password." : ""}`,
     );
   });
 }

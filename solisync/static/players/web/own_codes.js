@@ -40,26 +40,49 @@ function showCodes({ codes, created_at }) {
   );
 }
 
-const form = stack(
-  "codes-form",
-  [
-    ...field("codes-password", "Current password", {
-      name: "password",
-      type: "password",
-      autocomplete: "current-password",
-      "aria-describedby": "codes-hint",
-    }),
-    h("p", { class: "quiet", id: "codes-hint" }, "New codes replace all earlier ones."),
-  ],
-  [h("button", {}, "Create new codes")],
+const asked = h(
+  "div",
+  { class: "stack" },
+  ...field("codes-password", "Current password", {
+    name: "password",
+    type: "password",
+    autocomplete: "current-password",
+    "aria-describedby": "codes-hint",
+  }),
+  h("p", { class: "quiet", id: "codes-hint" }, "New codes replace all earlier ones."),
 );
+const form = stack("codes-form", [asked], [h("button", {}, "Create new codes")]);
+let known = ""; // the password, if the player has just typed it
+let owner = /** @type {string | null} */ (null);
+
+/** Ask for the password, unless it is known. @param {string} password */
+function know(password) {
+  known = password;
+  asked.hidden = Boolean(known);
+  byId("codes-password").required = !known;
+}
+
+/** Offer codes to a player who has just registered, before all else of the account. @param {string} password @param {string} next the address to go on to, or "" */
+export function offerCodes(password, next) {
+  know(password);
+  owner = username();
+  byId("in").prepend(byId("codes"));
+  if (next) form.lastElementChild?.append(h("a", { id: "codes-next", class: "button main", href: next }, "Continue"));
+}
+
+addEventListener("session", () => {
+  if (username() === owner) return;
+  know("");
+  document.getElementById("codes-next")?.remove();
+});
 
 submits(
   form,
   async () => {
-    const answer = await composed({ current_password: byId("codes-password").value }, (json) =>
+    const answer = await composed({ current_password: known || byId("codes-password").value }, (json) =>
       ask("POST", "/api/me/recovery-codes", { json }),
     );
+    know("");
     form.reset();
     showCodes(await answer.json());
     tell("Your new codes are ready.");
