@@ -16,6 +16,7 @@ SHARED = {
     "http.js",
     "playback.js",
     "board.js",
+    "faces.js",
     "gestures.js",
 }  # with the console
 SCRIPT_IMPORT = re.compile(r"(?:\bfrom |\bimport |\bimport\()\"\./([^\"]+)\"")

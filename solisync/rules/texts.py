@@ -112,13 +112,13 @@ def winners_text(players: int, best: int | None) -> str:
 
 
 def winners_today(players: int) -> str:
-    """The number of players who have won today's deal; nothing without one."""
+    """The number of players who have won today's deal, to follow the time left; nothing without one."""
     many = (
         f"More than {RANKS:,} players have"
         if players >= RANKS
         else f"{counted(players, 'player')} {'has' if players == 1 else 'have'}"
     )
-    return f"{many} won it so far." if players else ""
+    return f" · {many} won it so far." if players else ""
 
 
 def suit_of(card: int) -> str:

@@ -26,6 +26,7 @@ SHARED = (
     "icon.svg",
     "playback.js",
     "board.js",
+    "faces.js",
     "gestures.js",
     "replay.css",
 )

@@ -2,6 +2,7 @@
 /** /daily and /daily/<date>: the days around a day, its remaining time, its winners, and those who met the goal. */
 
 import { readOwn } from "./api.js";
+import { drawDeals } from "./faces.js";
 import { inTime, meets } from "./goal.js";
 import { username } from "./http.js";
 import { byId, clock, counted, fill, h, score, signInPath, timeLeft } from "./page.js";
@@ -113,6 +114,7 @@ function ownResult({ won, later }, best) {
 const goalResult = ({ score, seconds }) =>
   meets({ date, ...goal }, score, seconds) ? " Goal met." : " Goal missed, it still counts as a win.";
 
+drawDeals();
 byId("until").textContent = inTime(date, Date.now()) ? `Wins count until ${countsUntil(date)}.` : "Final results.";
 if (date === today) timeLeft(byId("left"), date);
 showOwn().catch(() => {}); // an error only leaves out the marks

@@ -2,6 +2,7 @@
 /** /: the game to continue, the player's statistics, the remaining time for today's deal, and the newest wins. */
 
 import { read } from "./api.js";
+import { drawDeals } from "./faces.js";
 import { gameKey, local, username } from "./http.js";
 import { byId, fill, h, timeLeft } from "./page.js";
 import { replayTable } from "./replay_table.js";
@@ -78,6 +79,7 @@ addEventListener("session", () => {
   shown = username();
   show();
 });
+drawDeals();
 show();
 timeLeft(byId("left"), day.date);
 fill(byId("wins"), async () => {
