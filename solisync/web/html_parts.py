@@ -43,7 +43,7 @@ def _card(card: int) -> str:
     if card >= FACE_DOWN:
         return "<i></i>"
     name = card_name(card)
-    return f'<b class="{suit_of(card)}">{name[:-1]}<br>{name[-1]}{_TEXT}</b>'
+    return f'<b class="{suit_of(card)}" data-card="{card}">{name[:-1]}<br>{name[-1]}{_TEXT}</b>'
 
 
 def replay_table(replays: Sequence[Recent]) -> str:
@@ -58,9 +58,9 @@ def replay_table(replays: Sequence[Recent]) -> str:
 
 def _cells(replay: Recent) -> Iterator[str]:
     mark = f'<span class="mark {replay.verdict}">{_MARKS.get(replay.verdict, "Not verified")}</span>'
-    played = (
-        f'<time datetime="{escape(machine_time(replay.recorded_at))}">{escape(recorded_on(replay.recorded_at))}</time>'
-    )
+    day, time = recorded_on(replay.recorded_at), machine_time(replay.recorded_at)
+    received = replay.received_at.isoformat()
+    played = f'<time datetime="{escape(time)}" data-received="{received}">{escape(day)}</time>'
     yield f'<th role="rowheader"><a href="/replays/{replay.id}">{score(replay.final_score)} points</a></th>'
     yield f'<td role="cell" class="number">{time_taken(replay.time_seconds)}</td>'
     for cell in (mark, escape(in_words(replay.draw_mode)), escape(in_words(replay.mode)), played):

@@ -8,7 +8,7 @@ import { byId, clock, h, played, score, table, tell, words } from "./page.js";
 import { verdictMark } from "./replay_table.js";
 
 /** @typedef {{id: string, deal: string | null, draw_mode: string, mode: string, time_seconds: number, final_score: number,
- *   recorded_at: string, listed: boolean, size: number, verdict: string}} Game */
+ *   recorded_at: string, received_at: string, listed: boolean, size: number, verdict: string}} Game */
 
 /** @type {string | null} */
 let next = null;
@@ -83,7 +83,7 @@ function gameRow(game) {
     h("td", { class: "number" }, clock(game.time_seconds)),
     h("td", {}, `${words(game.draw_mode)}, ${words(game.mode)}`),
     h("td", {}, verdictMark(game.verdict)),
-    h("td", {}, played(game.recorded_at)),
+    h("td", {}, played(game)),
     h("td", {}, h("label", { class: "check" }, listed, "Public"), refused),
     h("td", {}, remove),
   );

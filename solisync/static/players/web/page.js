@@ -63,6 +63,7 @@ let relative;
 /** @param {number} value @param {Intl.RelativeTimeFormatUnit} unit */
 const fromNow = (value, unit) =>
   (relative ??= new Intl.RelativeTimeFormat("en", { numeric: "auto" })).format(value, unit);
+const DAY_MS = 86_400_000;
 const STREAK_MS = 60 * 3_600_000; // a day, and the hours in which a win counts for the next one
 const UNITS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["year", 31557600],
@@ -83,12 +84,13 @@ export function ago(time) {
   return h("time", { datetime: moment.toISOString(), title }, told);
 }
 
-/** The time of a game as its player recorded it: a date, usually in UTC, with or without a time of day. @param {string} recorded */
-export function played(recorded) {
+/** The time of a game as its player recorded it. A date alone, in UTC, stands for the instant of the upload, or for the end of that day if it came later: in the days of this device. @param {{recorded_at: string, received_at: string}} game */
+export function played({ recorded_at: recorded, received_at: received }) {
   if (recorded.length > 10) return ago(recorded);
   const day = Date.parse(recorded);
-  const today = Date.parse(new Date().toISOString().slice(0, 10));
-  const days = Math.min(Math.round((day - today) / 86_400_000), 0); // a local date may be ahead of UTC
+  const midnight = (/** @type {number} */ time) => new Date(time).setHours(0, 0, 0, 0);
+  const since = midnight(Date.now()) - midnight(Math.min(Date.parse(received), day + DAY_MS - 1));
+  const days = Math.min(-Math.round(since / DAY_MS), 0); // the clock of this device may be late
   const title = new Date(day).toLocaleDateString("en-GB", { dateStyle: "long", timeZone: "UTC" });
   const [unit, size] = UNITS.slice(0, 3).find(([, size]) => Math.abs(days * 86_400) >= size) ?? ["day", 86_400];
   return h("time", { datetime: recorded, title }, fromNow(Math.round((days * 86_400) / size), unit));
@@ -214,6 +216,16 @@ export function table(caption, heads, rows, links = false) {
     h("thead", {}, h("tr", {}, ...head)),
     h("tbody", {}, ...rows),
   );
+}
+
+/** Put content into a place unless it has the same key and text, so that a button isn't replaced while it is pressed. @param {string} id @param {string} key @param {(Node | string | false | null | undefined)[]} content */
+export function put(id, key, content) {
+  const frame = h("div", {}, ...content);
+  const place = byId(id);
+  const same = place.textContent === frame.textContent && place.dataset.key === key;
+  place.dataset.key = key;
+  if (!same) place.replaceChildren(...frame.childNodes);
+  return !same;
 }
 
 /** An avatar as an element, or the initial if no browser can show it. The request needs the player's token unless avatars are public. @param {string} path @param {string} name @param {string} alt */

@@ -21,7 +21,7 @@ const row = (replay) =>
     h("td", {}, verdictMark(replay.verdict)),
     h("td", {}, words(replay.draw_mode)),
     h("td", {}, words(replay.mode)),
-    h("td", {}, played(replay.recorded_at)),
+    h("td", {}, played(replay)),
   );
 
 byId("more").onclick = () =>
@@ -32,5 +32,5 @@ byId("more").onclick = () =>
     byId("more-place").hidden = !next;
   });
 for (const time of /** @type {NodeListOf<HTMLTimeElement>} */ (rows.querySelectorAll("time")))
-  time.replaceWith(played(time.dateTime));
+  time.replaceWith(played({ recorded_at: time.dateTime, received_at: time.dataset.received ?? "" }));
 byId("face").append(face(name, Promise.resolve(path)));

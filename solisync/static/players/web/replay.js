@@ -128,7 +128,7 @@ async function own() {
   };
 }
 
-byId("played").replaceChildren(played(replay.recorded_at));
+byId("played").replaceChildren(played(replay));
 own().catch(() => {}); // an error leaves the page of a visitor
 byId("copy").onclick = copyLink;
 byId("help-open").onclick = () => byId("help").showModal();

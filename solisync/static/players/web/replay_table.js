@@ -29,7 +29,7 @@ export function replayTable(replays, today = null) {
         words(replay.mode),
         today !== null && replay.deal === today && h("b", { class: "tag" }, "Today’s deal"),
       ),
-      h("td", {}, played(replay.recorded_at)),
+      h("td", {}, played(replay)),
     );
   const heads = ["Player", "Score", "Time", "Check", "Draw", "Mode", "Played"];
   return table("Replays, newest first", heads, replays.map(row), true);
