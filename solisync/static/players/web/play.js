@@ -26,8 +26,8 @@ const table = new Table(byId("board"), { move, refuse: say, tell: say });
 const results = () => import("./results.js");
 /** The module for settings, keys and the board as text. */
 const controls = () => import("./controls.js");
-/** The module for hints. It loads with the first move, or with the first hint. */
-const advice = () => import("./hints.js");
+/** The module for hints. It loads with the first move, as that for wins, or with the first hint. */
+const advice = () => (import("./win.js").catch(() => {}), import("./hints.js"));
 
 /** @type {Game} */
 let game;

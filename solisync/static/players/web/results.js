@@ -5,12 +5,15 @@ import { readOwn } from "./api.js";
 import { DAY_HOURS } from "./goal.js";
 import { username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals } from "./journal.js";
-import { byId, counted, countDown, h, sentence } from "./page.js";
-import * as win from "./win.js";
+import { byId, counted, countDown, h, put, sentence } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 
 const outbox = () => import("./outbox.js");
+
+/** @type {typeof import("./win.js") | null} */
+let win = null;
+const loadWin = async () => (win ??= await import("./win.js").catch(() => null));
 
 /** @type {Game} */
 let game;
@@ -37,9 +40,10 @@ async function sent() {
 
 /** Show and enter a game that was just won. @param {Game} game */
 export async function won(game) {
-  win.show(game);
+  const win = await loadWin();
+  win?.show(game);
   byId("won-heading").focus();
-  win.celebrate();
+  win?.celebrate();
   await render();
   await entered(game);
 }
@@ -50,12 +54,13 @@ export async function opened(begun, keep) {
   if (!begun.won && all.known.includes(begun.id)) return false;
   const name = username();
   if (name && journalOf(all, GUEST).wins.some(({ id }) => id === keep)) await handOver(name);
+  if (begun.won) await loadWin();
   game = begun;
-  win.begin(game);
+  win?.begin(game);
   showDay();
   followDay();
   if (!game.won) return true;
-  win.show(game);
+  win?.show(game);
   await render();
   await entered(game); // in case the page was left before the win was entered
   return true;
@@ -72,10 +77,10 @@ async function show() {
     if (all.uploaded[game.id])
       hear(
         "verdict",
-        async () => win.ask(),
+        async () => win?.ask(),
         ({ event }) => event === "verdict",
       ).catch(() => {});
-    await win.fill(all, trouble, next);
+    await win?.fill(all, trouble, next);
   }
   await renderOutbox(all, trouble);
 }
@@ -84,16 +89,12 @@ async function show() {
 async function renderOutbox(all, trouble) {
   const name = username();
   const guest = journalOf(all, GUEST);
-  win.put(
-    "offer",
-    name ?? "",
-    name && guest.games.length ? [(await import("./offer.js")).offer(name, guest, sent)] : [],
-  );
+  put("offer", name ?? "", name && guest.games.length ? [(await import("./offer.js")).offer(name, guest, sent)] : []);
   const { wins, games } = journalOf(all, name ?? GUEST);
   const kept = trouble && wins.length + games.length;
   const unsaved =
     all.unsaved > 0 && h("p", {}, "This browser can’t save finished games now. Keep this page open until it can.");
-  const told = win.put("waiting", "", [unsaved || (kept ? waiting(trouble.error, wins, games.length) : "")]);
+  const told = put("waiting", "", [unsaved || (kept ? waiting(trouble.error, wins, games.length) : "")]);
   if (told && !kept) byId("retry").replaceChildren();
   else if (told) {
     const again = h("button", { type: "button", click: async () => (await outbox()).settle(true, true) }, "Try again");

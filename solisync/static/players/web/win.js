@@ -1,14 +1,16 @@
 // @ts-check
-/** The win of a game on /play: the falling cards, and the panel with its time, points, verdict, rank and link. */
+/** The win of a game on /play: the falling cards, the rain of colours, and the panel with its time, points, verdict, rank and link. */
 
 import { username } from "./http.js";
 import { GUEST, journalOf, journals } from "./journal.js";
-import { byId, clock, counted, h, leftOf, score, sentence, tell } from "./page.js";
+import { byId, clock, counted, h, leftOf, put, score, sentence, tell } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 /** @typedef {import("./outbox.js").Trouble} Trouble */
 
 const FALL = { first: 250, apart: 20, each: 1150, steps: 24 }; // in milliseconds: 2,420 for all cards
+
+const RAIN = { bits: 60, each: 1300, within: 700, colours: ["#d93025", "#1a6fd0", "#f2b632", "#2e9e5b", "#fffdf8"] };
 
 /** @type {Game} */
 let game;
@@ -26,6 +28,7 @@ let land = () => {};
 /** Begin with a game that is new or resumed. @param {Game} begun */
 export function begin(begun) {
   land();
+  document.querySelector(".rain")?.remove();
   game = begun;
   verdict = null;
   rank = "";
@@ -68,11 +71,32 @@ export function celebrate() {
   const stop = new AbortController();
   land = () => {
     stop.abort();
+    land = () => {};
     board.classList.remove("falling");
     for (const flight of flights) flight.cancel();
+    rain(board);
   };
   for (const name of ["keydown", "pointerdown"]) addEventListener(name, land, { capture: true, signal: stop.signal });
   Promise.all(flights.map(({ finished }) => finished)).then(land, () => {});
+}
+
+/** Let bits of paper in the colours of the deck fall in front of the board. @param {HTMLElement} board */
+function rain(board) {
+  const place = h("div", { class: "rain", "aria-hidden": "true" });
+  board.after(place);
+  const { width, height } = place.getBoundingClientRect();
+  const falls = Array.from({ length: RAIN.bits }, (_, number) => {
+    const bit = place.appendChild(h("i"));
+    bit.style.background = RAIN.colours[number % RAIN.colours.length];
+    const x = Math.random() * width;
+    const frames = [
+      { translate: `${x}px -1rem`, rotate: "0deg" },
+      { translate: `${x + (Math.random() - 0.5) * 160}px ${height}px`, rotate: `${Math.random() * 1440 - 720}deg` },
+    ];
+    const timing = { duration: RAIN.each, delay: Math.random() * RAIN.within, fill: /** @type {const} */ ("both") };
+    return bit.animate(frames, timing).finished;
+  });
+  Promise.allSettled(falls).then(() => place.remove());
 }
 
 /** The way of a card that bounces, as key frames. @param {number} across @param {number} height */
@@ -193,11 +217,16 @@ const streakOf = async (all) => (await import("./own_days.js")).daysIn(journalOf
 async function streakAndNext(all) {
   const streak = await streakOf(all).catch(() => 0); // offline
   const today = new Date().toISOString().slice(0, 10);
+  return [streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
+}
+
+/** What is special about this win: the best score, and the goal of the day. */
+async function honours() {
   const { meets } = await import("./goal.js").catch(() => ({ meets: () => false })); // offline
   const { day, score, seconds } = game;
   const hasGoal = day && (day.target_score !== null || day.max_time_secs !== null);
-  const met = hasGoal && meets(day, score, seconds) && "✓ Goal met";
-  return [met, streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
+  const met = hasGoal && meets(day, score, seconds) && `✓ Goal met: ${day.description.toLowerCase()}`;
+  return [isBest && "★ Your best score", met].map((told) => told && h("p", { class: "best" }, told));
 }
 
 /** @param {string | undefined} replay */
@@ -212,24 +241,13 @@ export async function fill(all, trouble, next) {
   const replay = all.uploaded[game.id];
   const facts = await factsOf(all);
   const streak = game.day && h("p", { class: "place" }, await streakAndNext(all));
-  const best = isBest && h("p", { class: "best" }, "★ Your best score");
-  put("result", game.id, [facts, best, streak, ...uploadOf(all, trouble)]);
+  put("result", game.id, [facts, ...(await honours()), streak, ...uploadOf(all, trouble)]);
   put("won-next", game.id + replay, [
     h("button", { type: "button", class: "main", click: () => next.deal() }, "New game"),
     h("button", { type: "button", click: () => share(replay) }, "Share"),
     replay && h("a", { href: `/replays/${replay}`, class: "button" }, "Watch"),
     h("button", { type: "button", click: () => next.again() }, "Play again"),
   ]);
-}
-
-/** Put content into a place unless it has the same key and text, so that a button isn't replaced while it is pressed. @param {string} id @param {string} key @param {(Node | string | false | null | undefined)[]} content */
-export function put(id, key, content) {
-  const frame = h("div", {}, ...content);
-  const place = byId(id);
-  const same = place.textContent === frame.textContent && place.dataset.key === key;
-  place.dataset.key = key;
-  if (!same) place.replaceChildren(...frame.childNodes);
-  return !same;
 }
 
 /** Ask for the verdict on the game and for its rank, and show them, until another game begins. @param {string} replay */
