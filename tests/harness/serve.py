@@ -2,6 +2,8 @@
 
 import os
 import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from solisync import housekeeping, worker
 from solisync.players import history
@@ -11,6 +13,12 @@ from solisync.service import make_daemon, make_service
 from solisync.settings.settings import ServingSettings
 
 COST = 4
+AHEAD = os.environ.get("CLOCK_OF_TEST")  # a file with the seconds by which the service's clock is ahead
+
+
+def now():
+    """The time for the service: that of the test's days if the test has such a file."""
+    return datetime.now(UTC) + timedelta(seconds=float(Path(AHEAD).read_text("utf-8")) if AHEAD else 0)
 
 
 def main():
@@ -31,7 +39,7 @@ def main():
         )
     else:
         run(
-            make_service(settings, reactor, bcrypt_cost=COST),
+            make_service(settings, reactor, now=now, bcrypt_cost=COST),
             reactor,
             log_format=settings.log_format,
             log_level=settings.log_level,

@@ -7,6 +7,7 @@ from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.rules import FOUNDATIONS, PILE_NAMES, STOCK_CLICK, Move
 from solisync.klondike.scoring import MAY_19
+from solisync.klondike.solver import find_win
 from tests.klondike.vectors import read, wins
 from tests.pages.visitor import until
 
@@ -76,6 +77,15 @@ def won_game(number=0):
         None if move == STOCK_CLICK else (PILE_NAMES[move.source], PILE_NAMES[move.target], move.size) for move in moves
     ]
     return {**replay, "moves": [recorded(move) for move in moves]}, named
+
+
+def solution(seed):
+    """Return the replay of a win of a deal, drawing one, that the service's own search finds, and its moves."""
+    moves = find_win(seed, "DrawOne").moves
+    named = [
+        None if move == STOCK_CLICK else (PILE_NAMES[move.source], PILE_NAMES[move.target], move.size) for move in moves
+    ]
+    return {"seed": seed, "draw_mode": "DrawOne"}, named
 
 
 def address(replay):
@@ -208,8 +218,11 @@ def kept(page):
     return page.evaluate(KEPT)
 
 
-def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
-    """Store a game with its moves in the browser, from a page that doesn't store games itself."""
+def keep(page, replay, moves, *, ms=200_000, undos=(), day=None, number=0):
+    """Store a game with its moves in the browser, from a page that doesn't store games itself.
+
+    The service ignores a game that it knows: games of one length need different numbers.
+    """
     page.goto("/replays")
     letters = "abcdefghijkl"
     piles = ("f0", "f1", "f2", "f3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "w")
@@ -218,7 +231,7 @@ def keep(page, replay, moves, *, ms=200_000, undos=(), day=None):
         for move in moves
     )
     game = {
-        "id": f"3f2c0e9a-0000-4000-8000-{len(moves):012}",  # differs for each game: the service ignores a known id
+        "id": f"3f2c0e9a-0000-4000-8000-{number:06}{len(moves):06}",
         "deal": str(replay["seed"]),
         "draw": 3 if replay["draw_mode"] == "DrawThree" else 1,
         "day": day,
