@@ -355,6 +355,40 @@ def test_cards_fall_after_a_win(visit, end):
     assert page.locator("#board .foundation li:last-child").filter(visible=True).count() == 4
 
 
+def test_colours_rain_after_the_cards(visit):
+    """Bits of paper fall in front of the panel, don't catch taps, and are gone after two seconds."""
+    visitor = visit()
+    replay, moves = won_game(2)
+    keep(visitor.page, replay, moves[:-1])
+    page = opened(visitor)
+    visitor.settle()
+    Hand(page).drag(moves[-1])
+    page.wait_for_selector(".falling", state="attached")
+    page.keyboard.press("Shift")
+    assert page.locator(".rain i").count() == 60
+    ends = page.evaluate("""() => document.getAnimations().filter(({ effect }) => effect.target.matches(".rain i"))
+      .map(({ effect }) => effect.getComputedTiming().endTime)""")
+    assert max(ends) <= 2_000
+    page.click("#won-next button.main")
+    until(page, "!document.querySelector('.rain')")
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_best_score_is_named(visitor, better):
+    """A player's first win is no record."""
+    replay, moves = won_game(0)
+    other, last = won_game(2)
+    order = [(replay, moves), (other, last)]
+    order.sort(key=lambda each: each[0]["final_score"], reverse=not better)
+    assert order[0][0]["final_score"] != order[1][0]["final_score"]
+    for number, (won, made) in enumerate(order):
+        keep(visitor.page, won, made, number=number)
+        page = opened(visitor)
+        page.wait_for_selector("#result dl")
+        assert ("★ Your best score" in page.inner_text("#result")) == (number > 0 and better)
+        until_journals(page, f"{JOURNALS}.known.length === {number + 1}")
+
+
 def test_cards_stay_after_a_win_with_reduced_motion(visit):
     visitor = visit(reduced_motion="reduce")
     replay, moves = won_game(2)

@@ -117,3 +117,51 @@ def test_older_games_are_below_the_newest(visitor, site, running):
     assert page.inner_text("#said").startswith("11 older games")
     page.select_option("[name=mode]", "Zen")
     assert rows.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("zone", "recorded", "received", "now", "words"),
+    [
+        # a morning in Tokyo, in which the UTC day changes at nine
+        ("Asia/Tokyo", "2026-12-06", "2026-12-06T23:10:00Z", "2026-12-07T01:00:00Z", "today"),
+        ("Asia/Tokyo", "2026-12-06", "2026-12-06T14:50:00Z", "2026-12-06T15:10:00Z", "yesterday"),
+        # an evening in Los Angeles, in which it changes at four
+        ("America/Los_Angeles", "2026-12-07", "2026-12-07T01:00:00Z", "2026-12-07T03:00:00Z", "today"),
+        ("America/Los_Angeles", "2026-12-07", "2026-12-07T01:00:00Z", "2026-12-07T17:00:00Z", "yesterday"),
+        ("America/Los_Angeles", "2026-12-07", "2026-12-06T23:59:59Z", "2026-12-07T00:30:00Z", "today"),
+        ("UTC", "2026-12-01", "2026-12-06T12:00:00Z", "2026-12-06T13:00:00Z", "5 days ago"),
+        ("UTC", "2025-12-01", "2026-12-06T12:00:00Z", "2026-12-06T13:00:00Z", "last year"),
+        ("Asia/Tokyo", "2026-12-06T21:10:00Z", "2026-12-06T23:10:00Z", "2026-12-06T23:12:00Z", "2 hours ago"),
+    ],
+)
+def test_game_was_played_on_a_day_of_the_device(visit, zone, recorded, received, now, words):
+    """A recorded date is a day in UTC. The days that the page counts begin at midnight where the player is."""
+    visitor = visit(timezone_id=zone)
+    visitor.page.clock.set_fixed_time(now)
+    page = visitor.open("/leaderboard")
+    told = page.evaluate("async game => (await web('page.js')).played(game).textContent",
+        {"recorded_at": recorded, "received_at": received})  # fmt: skip
+    assert told == words
+
+
+@pytest.mark.parametrize("path", ["/replays", "/players/ann", "/account", "ID"])
+def test_all_pages_count_the_days_of_the_device(visit, site, running, path):
+    """A win of seven in the evening in Los Angeles was played today, although its day in UTC is the next one."""
+    ann = Game(site)
+    replay_id = ann.upload({**game(), "recorded_at": "2026-12-07"})
+    run_sql(running.dsn, "UPDATE replays SET received_at = '2026-12-07 03:00Z'")
+    visitor = visit(timezone_id="America/Los_Angeles")
+    visitor.sign_in()
+    visitor.page.clock.set_fixed_time("2026-12-07T04:00:00Z")
+
+    def later(route):
+        """The service remembers its first page of the list from before the update."""
+        answer = route.fetch().json()
+        for each in answer["replays"]:
+            each["received_at"] = "2026-12-07T03:00:00Z"
+        route.fulfill(json=answer)
+
+    visitor.context.route("**/api/replays/recent?*before=*", later)
+    page = visitor.open(path.replace("ID", f"/replays/{replay_id}"))
+    until(page, "document.querySelector('main time[datetime^=\"2026-12-07\"]')")
+    assert page.inner_text("main time[datetime^='2026-12-07']") == "today"
