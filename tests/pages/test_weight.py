@@ -3,12 +3,24 @@
 import pytest
 
 from tests.checking.uploads import game
+from tests.pages.player import Hand
+from tests.pages.test_every_page import SHIFTS, SLOW
 from tests.pages.visitor import Game, until
 
 KIB = 1024
+KB = 1000
+SLOWER = 6  # times slower than this processor
 LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .filter(entry => !/^.(api.|manifest|web.*icon)/.test(new URL(entry.name).pathname))
   .map(entry => [entry.name, entry.decodedBodySize])"""
+COMPRESSED = LOADED.replace("decodedBodySize", "encodedBodySize")
+# The time between frames, from now on.
+FRAMES = """() => {
+  window.frames_ = [];
+  let before = performance.now();
+  const next = (now) => { window.frames_.push(now - before); before = now; requestAnimationFrame(next); };
+  requestAnimationFrame(next);
+}"""
 # For a page to play: the requests until its cards were visible, and the time of that.
 CARDS = """
   new MutationObserver((_, observer) => {
@@ -43,6 +55,77 @@ def test_page_stays_within_its_size(visitor, site, figure, path, kib, requests):
     figure(f"{path.replace('ID', '/replays/<id>')}: {size:.1f} KiB, {len(loaded)} requests")
     assert len(loaded) <= requests, loaded
     assert size <= kib, loaded
+
+
+@pytest.mark.parametrize(("path", "kb"), [("/", 17), ("/play", 52)])
+def test_page_stays_within_its_weight_on_the_wire(visitor, figure, path, kb):
+    """The weight is of compressed files on a first visit, without the API and the window's icon."""
+    page = visitor.open(path)
+    loaded = page.evaluate(COMPRESSED)
+    size = sum(size for _, size in loaded) / KB
+    figure(f"{path}: {size:.1f} KB compressed, {len(loaded)} requests")
+    assert size <= kb, loaded
+
+
+def slowed(visitor, *, network=True):
+    """Slow the processor down, and the network to slow 3G."""
+    tools = visitor.context.new_cdp_session(visitor.page)
+    tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+    if network:
+        tools.send("Network.enable")
+        tools.send("Network.emulateNetworkConditions", SLOW)
+    return tools
+
+
+def test_game_can_be_played_within_seconds_on_slow_3g(visit, figure):
+    """Nothing on the page moves while it loads, and a tap counts as soon as there are cards."""
+    visitor = visit(width=390, has_touch=True)
+    visitor.context.add_init_script(SHIFTS)
+    slowed(visitor)
+    page = visitor.page
+    page.goto("/play?deal=42&draw=one", wait_until="commit")
+    until(page, "document.querySelector('#board li') && !document.querySelector('#board[inert]')")
+    ready = page.evaluate("performance.now()")
+    page.touchscreen.tap(*Hand(page).centre("s"))
+    until(page, "document.getElementById('moves').textContent === '1 move'")
+    visitor.settle()
+    largest, shift = page.evaluate(LARGEST), page.evaluate("window.shifted ?? 0")
+    figure(f"slow 3G: to play after {ready:.0f} ms, largest paint {largest:.0f} ms, layout shift {shift:.3f}")
+    assert shift < 0.01
+    assert ready < 12_000  # four times the target, for machines that are busy
+
+
+def test_fast_taps_all_count(visit, figure):
+    """Each of 40 taps on the stock, one after the other without a pause, on a processor six times as slow."""
+    visitor = visit(width=390, has_touch=True)
+    page = visitor.open("/play?deal=42&draw=one")
+    slowed(visitor, network=False)
+    place = Hand(page).centre("s")
+    for _ in range(40):
+        page.touchscreen.tap(*place)
+    until(page, "parseInt(document.getElementById('moves').textContent) >= 40")
+    assert page.inner_text("#moves") == "40 moves"
+
+
+def test_drag_keeps_its_frames(visit, figure):
+    """On a processor six times as slow, no frame of a drag should take more than 34 ms."""
+    visitor = visit(width=390)
+    page = visitor.open("/play?deal=42&draw=one")
+    slowed(visitor, network=False)
+    x, y = Hand(page).centre("t4")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 10, y + 10)
+    page.wait_for_selector(".carried")
+    page.evaluate(FRAMES)
+    for step in range(89):
+        page.mouse.move(x + step % 60, y - step)
+        page.wait_for_timeout(16)
+    frames = page.evaluate("window.frames_")
+    page.mouse.up()
+    slow = sum(frame > 34 for frame in frames)
+    figure(f"{slow} of {len(frames)} frames of a drag took more than 34 ms, the longest {max(frames):.0f} ms")
+    assert slow <= len(frames) / 4  # none, unless the machine is busy
 
 
 def test_game_loads_little_before_its_cards(visit, figure):
