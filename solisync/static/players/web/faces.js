@@ -107,7 +107,7 @@ export function face(card) {
     large.push(court(half), court(`rotate(180 50 70) ${half}`));
   }
   const middle = rank > 9 ? court("translate(-17 37) scale(1.34)") : signs([50, 93, 3.1]);
-  const small = [index([20, 18, 1.25]), signs([78, 19, 1.4]), middle];
+  const small = [index([20, 19, 1.15]), signs([78, 19, 1.35]), middle];
   return draw(
     "svg",
     { viewBox: "0 0 100 140", "aria-hidden": "true" },

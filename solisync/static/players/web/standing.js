@@ -9,6 +9,7 @@ import { clock, counted, fill, h, score } from "./page.js";
 import { pull } from "./pulled.js";
 import { statsOf } from "./shown.js";
 
+const GOALS = "Goals of this week";
 const NEVER = 1e9; // seconds; without a win, the fastest win is far above this
 
 /** @param {any} stats @returns {[string, string][]} */
@@ -65,7 +66,7 @@ function progressOf({ level, total_xp: points, weekly_goal_week_iso: week, weekl
   });
   return [
     ["Level", `${score(level)}, ${score(Math.max(pointsOf(level + 1) - points, 0))} points to the next`],
-    ["Goals of this week", parts.join(" · ")],
+    [GOALS, parts.join(" · ")],
   ];
 }
 
@@ -90,7 +91,13 @@ export async function standing(today) {
   const progress = answer && answer.progress;
   const facts = [...daysOf(progress, days, today), ...gamesOf(stats), ...(progress ? progressOf(progress) : [])];
   return [
-    h("dl", { class: "facts" }, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+    h(
+      "dl",
+      { class: "facts" },
+      ...facts.map(([name, value]) =>
+        h("div", { class: name === GOALS && "whole" }, h("dt", {}, name), h("dd", {}, value)),
+      ),
+    ),
   ];
 }
 
