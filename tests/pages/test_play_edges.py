@@ -241,7 +241,7 @@ def test_share_of_a_day_has_no_solution(visit, site, signed_in):
     day = {"date": today, "description": "The goal", "target_score": None, "max_time_secs": 480}
     keep(ann.page, replay, moves, ms=312_000, day=day)
     page = opened(ann, f"/play?daily={today}")
-    until(page, f"{RESULT}.includes('{'' if signed_in else '1-day streak · '}next deal in ')")
+    until(page, f"{RESULT}.includes('{'Next' if signed_in else '1-day streak · next'} deal in ')")
     if signed_in:
         page.wait_for_selector("#won-next a", timeout=PATIENCE * 1000)
     date = page.evaluate(

@@ -179,6 +179,7 @@ function appear() {
     { class: "place" },
     `Show this win on the leaderboard as “${name}”? `,
     h("button", { type: "button", click }, "Show it"),
+    " ",
     h("a", { href: "/leaderboard" }, "Another name"),
   );
 }
@@ -217,7 +218,7 @@ const streakOf = async (all) => (await import("./own_days.js")).daysIn(journalOf
 async function streakAndNext(all) {
   const streak = await streakOf(all).catch(() => 0); // offline
   const today = new Date().toISOString().slice(0, 10);
-  return [streak > 0 && `${streak}-day streak`, `next deal in ${leftOf(today)}`].filter(Boolean).join(" · ");
+  return streak > 0 ? `${streak}-day streak · next deal in ${leftOf(today)}` : `Next deal in ${leftOf(today)}`;
 }
 
 /** What is special about this win: the best score, and the goal of the day. */
