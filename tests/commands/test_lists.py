@@ -33,15 +33,6 @@ async def test_hidden_entry_keeps_its_bests_and_improves(administrate, server):
     assert entry(server) == [(True, 20)]
 
 
-@pytest.mark.parametrize("verb", ["hide", "show"])
-async def test_player_without_opt_in_has_no_entry_to_hide(administrate, server, verb):
-    """Showing doesn't opt the player in."""
-    await server.player("ann")
-    with pytest.raises(NotFound, match="'ann' has no entry on the leaderboard"):
-        await administrate("leaderboard", verb, "ann")
-    assert entry(server) == []
-
-
 async def test_deleted_replays_are_gone_and_bests_stay(administrate, server):
     """The service no longer finds them; other replays, and the entry that they improved, stay."""
     ann = await server.player("ann")

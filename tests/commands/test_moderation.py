@@ -1,4 +1,4 @@
-"""Moderation commands: `users suspend`, `lock`, `find`, `avatars`, `replays unlist`, `acts`."""
+"""Moderation commands: several players and replays, lists, and `users find`."""
 
 import json
 from argparse import ArgumentTypeError
@@ -13,23 +13,8 @@ from solisync.commands.smoke import PIXEL
 from solisync.errors import BadRequest, FatalError, NotFound
 from solisync.storage.players import players
 from tests.harness.boards import check, verified
-from tests.harness.constants import PASSWORD
 from tests.harness.payloads import replay
 from tests.harness.service import refused
-
-
-async def test_suspension_shows_its_end_and_is_undone(administrate, server):
-    """The player can't log in until the suspension is lifted."""
-    ann = await server.player("ann")
-    done = await administrate("users", "suspend", "ann", "--until", "2199-05-01", "--message", "stop")
-    assert done == "'ann' is suspended until 2199-05-01 00:00:00 UTC\n"
-    text = "this account is suspended until 2199-05-01 00:00:00 UTC: stop"
-    assert await refused(ann.login("ann", PASSWORD)) == (403, text)
-    again = await administrate("users", "suspend", "ann", "--until", "2199-05-01", "--message", "stop", "--json")
-    assert again.json["changed"] is False
-    assert await administrate("users", "unsuspend", "ann") == "'ann' can log in again\n"
-    assert await administrate("users", "unsuspend", "ann") == "'ann' is not suspended\n"
-    await ann.login("ann", PASSWORD)
 
 
 async def test_suspending_several_players_names_the_missing_ones(administrate, server):
@@ -70,49 +55,6 @@ def test_suspension_may_be_given_by_its_length():
         assert timedelta() <= time_to_come(text) - now - span < timedelta(minutes=1)
 
 
-async def test_lock_renames_and_hides_an_entry_until_unlock(administrate, server):
-    ann = await server.player("ann")
-    await administrate("leaderboard", "name", "ann", "A player", fails=NotFound)
-    await ann.opt_in("Rude")
-    await administrate("leaderboard", "name", "ann", " ", fails=BadRequest)
-    assert (
-        await administrate("leaderboard", "name", "ann", "A player") == "the entry of 'ann' is now called 'A player'\n"
-    )
-    assert "the profile is locked" in await administrate("leaderboard", "hide", "ann", "--lock")
-    assert await refused(ann.opt_in("Rude")) == (403, "an operator has locked this")
-    assert (await ann.own_entry()).display_name == "A player"
-    assert await administrate("users", "lock", "ann") == "'ann' is already locked\n"
-    assert "and the profile is locked" in await administrate("leaderboard", "hide", "ann")
-    await administrate("users", "unlock", "ann")
-    assert "until the player opts in again" in await administrate("leaderboard", "hide", "ann")
-    await ann.opt_in("Polite")
-
-
-async def test_avatar_is_removed_once(administrate, server):
-    """A second removal finds no avatar."""
-    ann = await server.player("ann")
-    await ann.upload_avatar(PIXEL, "image/png")
-    assert await administrate("avatars", "remove", "ann") == "removed the avatar of 'ann'\n"
-    assert await administrate("avatars", "remove", "ann") == "'ann' has no avatar\n"
-    assert (await ann.me()).avatar_url is None
-
-
-async def test_held_replays_are_unlisted_until_listed_again(administrate, server):
-    """A player can't list a held replay; --held finds it."""
-    ann = await server.player("ann")
-    first, second = [await ann.upload_replay(replay(moves=number)) for number in range(2)]
-    assert await administrate("replays", "unlist", first, first) == "unlisted 1 replay\n"
-    assert await refused(ann.set_listed(first, True)) == (403, "an operator has locked this")
-    held = await administrate("replays", "list", "--held", "--json")
-    assert [(record["id"], record["listed"], record["held"]) for record in held.records] == [(first, False, True)]
-    done = await administrate("replays", "list-again", first, second, "--json")
-    assert done.json == {"changed": [first], "hidden": []}
-    everything = await administrate("replays", "list", "--user", "ann", "--json")
-    assert [(record["id"], record["listed"]) for record in everything.records] == [(second, True), (first, True)]
-    nobody = "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41"
-    await administrate("replays", "unlist", nobody, "nonsense", fails=NotFound)
-
-
 async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administrate, server):
     """A player may hide a replay before or while it is held. After its release the player decides."""
     ann = await server.player("ann")
@@ -130,14 +72,22 @@ async def test_releasing_a_replay_keeps_it_hidden_if_its_player_hid_it(administr
 
 
 async def test_replays_are_listed_newest_first_by_verdict(administrate, server):
-    """--verdict and --limit narrow the list; --top is a separate list."""
+    """--verdict, --held, --user and --limit narrow the list; --top is a separate list."""
     me = await (await server.player("ann")).me()
     refuted = verified(server.dsn, me.id, 100, status="refuted")
     proved = verified(server.dsn, me.id, 200, received_at=datetime.now(UTC))
     listed = await administrate("replays", "list", "--json")
     assert [record["id"] for record in listed.records] == [proved, refuted]
-    chosen = await administrate("replays", "list", "--verdict", "refuted", "--json")
-    assert [record["id"] for record in chosen.records] == [refuted]
+    await administrate("replays", "unlist", proved)
+    await server.player("bob")
+    for words, ids in (
+        (["--verdict", "refuted"], [refuted]),
+        (["--held"], [proved]),
+        (["--user", "ann"], [proved, refuted]),
+        (["--user", "bob"], []),
+    ):
+        chosen = await administrate("replays", "list", *words, "--json")
+        assert [record["id"] for record in chosen.records] == ids, words
     assert len((await administrate("replays", "list", "--limit", "1")).lines) == 2
     await administrate("replays", "list", "--top", "--held", fails=FatalError)
 
@@ -170,31 +120,6 @@ async def test_copied_game_of_another_player_is_shown(administrate, server):
     shown = json.loads(await administrate("replays", "show", ids[1], "--json"))
     assert [(each["replay_id"], each["username"]) for each in shown["same_game"]] == [(ids[0], "ann")]
     assert json.loads(await administrate("replays", "show", ids[2], "--json"))["same_game"] == []
-
-
-async def test_acts_are_listed_newest_first(administrate, server):
-    """A line has the admin, the act, the player and the reason; options narrow the list by player, kind and admin."""
-    for name in ("ann", "bob"):
-        await server.player(name)
-    environ = {"SUDO_USER": "operator_1"}
-    await administrate("users", "lock", "ann", "--reason", "name", "--note", "rude", **environ)
-    await administrate("users", "lock", "bob")
-    await administrate("users", "rename", "ann", "anna")
-    newest, *_, oldest = (await administrate("acts", "list", "--json")).records
-    assert (newest["act"], newest["before"], newest["after"], newest["username"]) == ("rename", "ann", "anna", "anna")
-    assert (oldest["actor"], oldest["reason"], oldest["note"]) == ("shell:operator_1", "name", "rude")
-    for words, count in [
-        (["--user", "anna"], 2),
-        (["--act", "lock"], 2),
-        (["--user", "anna", "--act", "lock"], 1),
-        (["--actor", "shell:operator_1"], 1),
-        (["--limit", "1"], 1),
-    ]:
-        assert len((await administrate("acts", "list", "--json", *words)).records) == count
-    await administrate("users", "delete", "bob", "--yes")
-    deleted, *_ = (await administrate("acts", "list", "--json")).records
-    assert (deleted["act"], deleted["username"], deleted["before"]) == ("delete", None, None)
-    assert "bob" not in await administrate("acts", "list")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from solisync.commands import users
 from solisync.commands.smoke import PIXEL
 from solisync.commands.table import COMMANDS
-from solisync.errors import BadRequest, Conflict, FatalError, NotFound
+from solisync.errors import Conflict, FatalError, NotFound
 from solisync.postgres.opening import open_connection
 from solisync.postgres.transaction import Statements
 from solisync.rules.analytics import AnalyticsEvent, Batch
@@ -234,24 +234,6 @@ async def test_renamed_player_keeps_sessions_and_password(administrate, server):
     await server.player("ann")
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "says"),
-    [
-        ("xy", BadRequest, "3-32 characters"),
-        ("x" * 33, BadRequest, "3-32 characters"),
-        ("a b c", BadRequest, "letters, digits and underscores"),
-        ("bob", Conflict, "username already taken"),
-    ],
-)
-async def test_new_username_follows_the_rules_of_registration(administrate, server, name, error, says):
-    """A refused name changes nothing."""
-    await server.player("ann")
-    await server.player("bob")
-    with pytest.raises(error, match=says):
-        await administrate("users", "rename", "ann", name)
-    assert names(await administrate("users", "list", "--json")) == ["ann", "bob"]
-
-
 async def test_two_renames_to_one_name_have_one_winner(administrate, server):
     """The database decides; the other command reports that the name is taken."""
     for name in ("ann", "bob", "cat", "dan"):
@@ -306,27 +288,6 @@ async def test_rename_makes_events_nameless_if_the_new_name_has_events(administr
     await report(ann, "Eve")
     await administrate("users", "rename", "Eve", "Eve")
     assert sorted(named(server), key=str) == ["Eve", "Eve", None]
-
-
-async def test_deleting_a_player_leaves_no_trace(administrate, server):
-    """No table has a row of the player, and no event the name. A second deletion finds no player."""
-    ann, bob = await server.player("ann"), await server.player("bob")
-    user_id = (await ann.me()).id
-    await ann.upload_avatar(PIXEL, "image/png")
-    await ann.upload_replay(REPLAY)
-    await ann.push((await ann.pull()).merged)
-    await ann.opt_in("Ann")
-    await report(ann, "ann")
-    await report(ann, user_id)
-    await report(bob, "bob")
-    assert "deleted 'ann'" in await administrate("users", "delete", "ann")
-    for table in ("avatars", "replays", "sync_states", "leaderboard"):
-        assert server.sql(f"SELECT count(*) FROM {table}") == [(0,)]
-    assert sorted(named(server), key=str) == [None, None, "bob"]
-    assert await refused(ann.refresh()) == (401, "unauthorized")
-    await bob.refresh()
-    with pytest.raises(NotFound, match="user 'ann' not found"):
-        await administrate("users", "delete", "ann")
 
 
 async def test_export_equals_the_document_that_the_player_gets(administrate, server):

@@ -68,6 +68,7 @@ def recorded(server):
         ("unlist", "list_again", (200, True)),
         ("delete_replay", "unlist", (404, None)),
         ("delete", "check", (404, None)),
+        ("delete_replay", "delete_replay", (404, None)),
     ],
 )
 async def test_acts_of_two_admins_run_one_after_the_other(

@@ -54,6 +54,8 @@ async def test_record_is_filtered(console, server, administrate, ann):
         listed = (await administrate("acts", "list", "--json", *options)).records
         query = {"--actor": "actor", "--reason": "reason", "--since": "from", "--until": "to"}[options[0]]
         assert listed == await acts(console, f"{query}={options[1]}"), options
+    listed = (await administrate("acts", "list", "--json", "--user", "ann", "--act", "lock", "--limit", "1")).records
+    assert [(each["act"], each["username"], each["reason"]) for each in listed] == [("lock", "ann", "legal")]
 
 
 @pytest.mark.parametrize(
