@@ -1,6 +1,7 @@
 """Each act with all its arguments, as the service, the console and the command line perform it."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,31 +14,18 @@ from tests.harness.payloads import progress_of
 
 
 class Each(NamedTuple):
-    """What performs the act: its arguments, a command, and a request, if the console has one, without the reason.
+    """What performs the act: a command, and a request of the console, if it has one; without the reason.
 
-    `says` is what the command prints, `again` what it prints when the act changes nothing, and `notices` names what
-    other processes learn.
+    `says` has what the command prints, and what it prints when the act changes nothing; `notices` names what other
+    processes learn, and `given` has the arguments of the act.
     """
 
     act: Act
-    given: dict[str, Any]
     request: tuple[str, str, dict[str, Any]] | None
     command: str
-    says: str
-    again: str
+    says: tuple[str, str]
     notices: str = ""
-
-
-PROGRESS = progress_of(stats__games_played=3)
-END = datetime(2199, 5, 1, tzinfo=UTC)
-LINK = {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}
-RESTORE = {"exported": read_pushed(encode(PROGRESS)).document, "games": [], "now": datetime.now(UTC)}
-NAMED = "the entry of 'ann' is now called 'Anna'"
-HIDDEN, VISIBLE = ("the entry 'Anna' of 'ann' is hidden", "the entry 'Anna' of 'ann' is visible")
-UNTIL_OPT_IN, AND_LOCKED = f"{HIDDEN}, until the player opts in again", f"{HIDDEN}, and the profile is locked"
-UNLOCKED = "'ann' is no longer locked", "'ann' is not locked"
-SUSPENDED, FREE = "'ann' is suspended until ", ("'ann' can log in again", "'ann' is not suspended")
-ENDED = "ended {} of 'ann'; their access tokens are refused within a second"
+    given: Mapping[str, Any] = {}
 
 
 def put(path, **body):
@@ -48,152 +36,122 @@ def post(path, **body):
     return "POST", path, body
 
 
+PROGRESS = progress_of(stats__games_played=3)
+END = datetime(2199, 5, 1, tzinfo=UTC)
+LINK = {"token_digest": b"x" * 32, "password_hash": "$2b$04$" + "x" * 53}
+RESTORE = {"exported": read_pushed(encode(PROGRESS)).document, "games": [], "now": datetime.now(UTC)}
+# Requests that more than one row has.
+SUSPEND, UNSUSPEND = [put("{player}/suspension", suspended=each) for each in (True, False)]
+SHOW, HIDE = [put("{player}/entry", visible=each) for each in (True, False)]
+# What commands print.
+ENTRY = "the entry 'Anna' of 'ann' is "
+HIDDEN, HIDDEN_AND_LOCKED, VISIBLE = [
+    (ENTRY + end, ENTRY + end)
+    for end in ("hidden, until the player opts in again", "hidden, and the profile is locked", "visible")
+]
+NAMED = ("the entry of 'ann' is now called 'Anna'",) * 2
+LOCKED, UNLOCKED = (
+    ("'ann' is locked now", "'ann' is already locked"),
+    ("'ann' is no longer locked", "'ann' is not locked"),
+)
+SUSPENDED, FREE = ("'ann' is suspended until further notice",) * 2, ("'ann' can log in again", "'ann' is not suspended")
+SUSPENDED_UNTIL = ("'ann' is suspended until 2199-05-01 00:00:00 UTC",) * 2
+ENDED = [
+    f"ended {many} of 'ann'; their access tokens are refused within a second" for many in ("1 session", "0 sessions")
+]
+NO_AVATAR = "removed the avatar of 'ann'", "'ann' has no avatar"
+RESTORED = "'ann' now has 3 games", "'ann' had all of it"
+UNLISTED, LISTED = [(f"{state} 1 replay", f"{state} 0 replays; unchanged: 1") for state in ("unlisted", "listed")]
+RENAMED = "renamed 'ann' to 'anna'", "renamed 'anna' to 'anna'"
+NO_REPLAY, NOBODY = "deleted 1 replay; best scores stay on the leaderboard", "deleted 'anna' and all their data"
+
 # In this order, each act changes something.
 EACH = (
     Each(
         profiles.name,
-        {"display_name": "Anna"},
         put("{player}/entry", display_name="Anna"),
         "leaderboard name ann Anna",
         NAMED,
-        NAMED,
         "board",
+        {"display_name": "Anna"},
     ),
-    Each(profiles.hide, {"lock": True}, None, "leaderboard hide ann --lock", AND_LOCKED, AND_LOCKED, "board"),
-    Each(profiles.show, {}, None, "leaderboard show ann", VISIBLE, VISIBLE, "board"),
-    Each(players.unlock, {}, None, "users unlock ann", *UNLOCKED),
-    Each(
-        profiles.remove_avatar,
-        {},
-        post("{player}/avatar/remove"),
-        "avatars remove ann",
-        "removed the avatar of 'ann'",
-        "'ann' has no avatar",
-    ),
-    Each(
-        players.lock,
-        {},
-        put("{player}/lock", locked=True),
-        "users lock ann",
-        "'ann' is locked now",
-        "'ann' is already locked",
-    ),
+    Each(profiles.hide, None, "leaderboard hide ann --lock", HIDDEN_AND_LOCKED, "board", {"lock": True}),
+    Each(profiles.show, None, "leaderboard show ann", VISIBLE, "board"),
+    Each(players.unlock, None, "users unlock ann", UNLOCKED),
+    Each(profiles.remove_avatar, post("{player}/avatar/remove"), "avatars remove ann", NO_AVATAR),
+    Each(players.lock, put("{player}/lock", locked=True), "users lock ann", LOCKED),
     Each(
         players.end_sessions,
-        {"access": True},
         post("{player}/sessions/end", access=True),
         "sessions revoke ann --access --yes",
-        ENDED.format("1 session"),
-        ENDED.format("0 sessions"),
+        ENDED,
         "ended",
+        {"access": True},
     ),
     Each(
         players.suspend,
-        {"message": "stop"},
         put("{player}/suspension", suspended=True, message="stop"),
         "users suspend ann --message stop",
-        f"{SUSPENDED}further notice",
-        f"{SUSPENDED}further notice",
+        SUSPENDED,
         "board, ended",
+        {"message": "stop"},
     ),
     Each(
         players.suspend,
-        {"until": END},
         put("{player}/suspension", suspended=True, until=END.isoformat()),
         "users suspend ann --until 2199-05-01",
-        f"{SUSPENDED}2199-05-01 00:00:00 UTC",
-        f"{SUSPENDED}2199-05-01 00:00:00 UTC",
+        SUSPENDED_UNTIL,
+        "",
+        {"until": END},
     ),
-    Each(profiles.hide, {}, put("{player}/entry", visible=False), "leaderboard hide ann", AND_LOCKED, AND_LOCKED),
-    Each(players.unsuspend, {}, put("{player}/suspension", suspended=False), "users unsuspend ann", *FREE),
-    Each(profiles.show, {}, put("{player}/entry", visible=True), "leaderboard show ann", VISIBLE, VISIBLE, "board"),
-    Each(players.unlock, {}, put("{player}/lock", locked=False), "users unlock ann", *UNLOCKED),
-    Each(
-        profiles.hide,
-        {},
-        put("{player}/entry", visible=False),
-        "leaderboard hide ann",
-        UNTIL_OPT_IN,
-        UNTIL_OPT_IN,
-        "board",
-    ),
-    Each(profiles.show, {}, put("{player}/entry", visible=True), "leaderboard show ann", VISIBLE, VISIBLE, "board"),
-    Each(
-        players.suspend,
-        {},
-        put("{player}/suspension", suspended=True),
-        "users suspend ann",
-        f"{SUSPENDED}further notice",
-        f"{SUSPENDED}further notice",
-        "board, ended",
-    ),
-    Each(players.unsuspend, {}, put("{player}/suspension", suspended=False), "users unsuspend ann", *FREE, "board"),
+    Each(profiles.hide, HIDE, "leaderboard hide ann", HIDDEN_AND_LOCKED),
+    Each(players.unsuspend, UNSUSPEND, "users unsuspend ann", FREE),
+    Each(profiles.show, SHOW, "leaderboard show ann", VISIBLE, "board"),
+    Each(players.unlock, put("{player}/lock", locked=False), "users unlock ann", UNLOCKED),
+    Each(profiles.hide, HIDE, "leaderboard hide ann", HIDDEN, "board"),
+    Each(profiles.show, SHOW, "leaderboard show ann", VISIBLE, "board"),
+    Each(players.suspend, SUSPEND, "users suspend ann", SUSPENDED, "board, ended"),
+    Each(players.unsuspend, UNSUSPEND, "users unsuspend ann", FREE, "board"),
     Each(
         players.link,
-        LINK,
         post("{player}/password-link", lock_out=True),
         "users link ann --lock-out",
-        "/reset#",
-        "",
+        ("/reset#", ""),
         "ended",
+        LINK,
     ),
     Each(
         players.restore,
-        RESTORE,
         post("{player}/progress/restore", progress=PROGRESS),
         "progress restore ann --from {export}",
-        "'ann' now has 3 games",
-        "'ann' had all of it",
+        RESTORED,
         "progress",
+        RESTORE,
     ),
-    Each(
-        replays.unlist,
-        {},
-        put("{replay}/listed", listed=False),
-        "replays unlist {replay_id} {replay_id}",
-        "unlisted 1 replay",
-        "unlisted 0 replays; unchanged: 1",
-    ),
-    Each(
-        replays.list_again,
-        {},
-        put("{replay}/listed", listed=True),
-        "replays list-again {replay_id}",
-        "listed 1 replay",
-        "listed 0 replays; unchanged: 1",
-    ),
+    Each(replays.unlist, put("{replay}/listed", listed=False), "replays unlist {replay_id} {replay_id}", UNLISTED),
+    Each(replays.list_again, put("{replay}/listed", listed=True), "replays list-again {replay_id}", LISTED),
     Each(
         replays.check,
-        {"again": True},
         post("{replay}/check", again=True),
         "replays check {replay_id} --again",
-        "queued 1 replay for checking",
-        "",
+        ("queued 1 replay for checking", ""),
         "queued",
+        {"again": True},
     ),
-    Each(
-        replays.delete,
-        {},
-        post("{replay}/delete"),
-        "replays delete {replay_id} --yes",
-        "deleted 1 replay; best scores stay on the leaderboard",
-        "",
-    ),
+    Each(replays.delete, post("{replay}/delete"), "replays delete {replay_id} --yes", (NO_REPLAY, "")),
     Each(
         players.rename,
-        {"username": "anna"},
         put("{player}/username", username="anna"),
         "users rename {user_id} anna",
-        "renamed 'ann' to 'anna'",
-        "renamed 'anna' to 'anna'",
+        RENAMED,
+        "",
+        {"username": "anna"},
     ),
     Each(
         players.delete,
-        {},
         post("{player}/delete", username="anna"),
         "users delete {user_id} --yes",
-        "deleted 'anna' and all their data",
-        "",
+        (NOBODY, ""),
         "board, ended",
     ),
 )

@@ -86,7 +86,7 @@ async def on_the_command_line(fixture, paths):
         if again and each.act in GONE:
             await administrate(*words, fails=NotFound)
             return GONE[each.act]
-        assert (each.again if again else each.says) in await administrate(*words, SUDO_USER="operator"), each
+        assert each.says[again] in await administrate(*words, SUDO_USER="operator"), each
         return server.sql(RECORDED) != before
 
     return perform, ("shell", "operator", "other", None, False)

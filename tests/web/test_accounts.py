@@ -66,21 +66,6 @@ async def test_new_player_is_stored_with_a_password_hash_and_a_refresh_record(se
     assert abs(expires_at - datetime.now(UTC) - timedelta(days=30)) < timedelta(minutes=1)
 
 
-async def test_deleted_player_is_gone_with_all_sessions(server):
-    """Deletion removes the row and its refresh records, may be repeated, and frees the username."""
-    client = await server.player("ann")
-    tokens = client.tokens
-    assert (await client.delete_account()).ok
-    assert server.sql("SELECT count(*) FROM users") == [(0,)]
-    assert server.sql("SELECT count(*) FROM refresh_tokens") == [(0,)]
-    client.tokens = tokens
-    assert (await client.delete_account()).ok
-    client.tokens = tokens
-    assert await refused(client.me()) == (404, "user not found")
-    assert await refused(client.refresh()) == (401, "unauthorized")
-    await server.player("ann")
-
-
 async def test_account_without_a_username_is_unauthorized(server):
     """Manual SQL is the only way to store a null username."""
     client = await server.player("ann")

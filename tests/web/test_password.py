@@ -61,8 +61,9 @@ async def test_deleted_player_can_not_change_a_password(server):
         assert (await server.ask("PUT", "/api/me/password", body=body, bearer=token)).status == status
 
 
-async def test_password_change_fails_if_another_came_first(server, monkeypatch):
-    """The change needs the stored hash that was verified."""
+@pytest.mark.parametrize("work", ["login", "change", "codes"])
+async def test_verified_password_must_still_be_the_stored_one(server, monkeypatch, work):
+    """Another password is set while bcrypt runs: the request fails, and the sessions continue."""
     client = await server.player("ann")
     verify = bcrypt.checkpw
 
@@ -71,10 +72,16 @@ async def test_password_change_fails_if_another_came_first(server, monkeypatch):
         return verify(*pair)
 
     monkeypatch.setattr(bcrypt, "checkpw", verify_while_it_changes)
-    assert await refused(client.change_password(PASSWORD, NEW)) == (401, "invalid credentials")
+    asked = {
+        "login": lambda: server.client().login("ann", PASSWORD),
+        "change": lambda: client.change_password(PASSWORD, NEW),
+        "codes": lambda: client.make_recovery_codes(PASSWORD),
+    }
+    assert await refused(asked[work]()) == (401, "invalid credentials")
     monkeypatch.setattr(bcrypt, "checkpw", verify)
     assert await server.client().login("ann", "reset")
     assert await client.refresh()
+    assert server.sql("SELECT count(*) FROM recovery_codes") == [(0,)]
 
 
 async def test_sixth_password_attempt_in_a_minute_is_refused(server):

@@ -153,7 +153,7 @@ async def test_page_gets_the_same_session_when_it_repeats_a_refresh_with_its_key
 
 
 async def test_cookie_stays_when_another_tab_has_spent_it(server):
-    """The other tab's reply has the new cookie, or will have it."""
+    """The other tab's reply has the new cookie, or will have it, and the session continues with that."""
     browser = await registered(server)
     tab = another_tab(browser)
     await browser.refresh({"retry_key": KEY})
@@ -161,6 +161,7 @@ async def test_cookie_stays_when_another_tab_has_spent_it(server):
         answer = await tab.refresh(body)
         assert (answer.status, "set-cookie" in answer.headers) == (401, False)
         assert answer.headers["www-authenticate"] == "Bearer"
+    assert (await browser.refresh()).status == 200
 
 
 async def test_cookie_is_cleared_when_its_successor_is_spent(server):

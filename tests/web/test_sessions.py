@@ -89,23 +89,8 @@ async def test_username_with_a_null_character_is_a_400(server):
     assert await refused(server.client().login("a\0b", PASSWORD)) == (400, "username must not contain U+0000")
 
 
-async def test_login_fails_if_the_password_changes_during_the_check(server, monkeypatch):
-    """Login needs the stored hash that was verified."""
-    await server.player("ann")
-    verify = bcrypt.checkpw
-
-    def verify_while_it_changes(*pair):
-        server.sql("UPDATE users SET password_hash = %s", (bcrypt.hashpw(b"new password", bcrypt.gensalt(4)).decode(),))
-        return verify(*pair)
-
-    monkeypatch.setattr(bcrypt, "checkpw", verify_while_it_changes)
-    assert await refused(server.client().login("ann", PASSWORD)) == (401, "invalid credentials")
-    monkeypatch.setattr(bcrypt, "checkpw", verify)
-    assert await server.client().login("ann", "new password")
-
-
 async def test_refresh_token_works_once(server):
-    """Its successor works too, and the number of records stays the same."""
+    """The repetition ends nothing: the successor works, and the number of records stays the same."""
     client = await server.player("ann")
     first = client.tokens
     second = await client.refresh()
@@ -115,17 +100,6 @@ async def test_refresh_token_works_once(server):
     client.tokens = second
     assert await client.refresh()
     assert server.sql("SELECT count(*) FROM refresh_tokens") == [(1,)]
-
-
-async def test_spent_token_does_not_end_other_sessions(server):
-    """The refused refresh changes nothing."""
-    client = await server.player("ann")
-    spent = client.tokens
-    alive = await client.refresh()
-    client.tokens = spent
-    await refused(client.refresh())
-    client.tokens = alive
-    assert await client.refresh()
 
 
 async def test_refresh_needs_a_live_refresh_token(server):
