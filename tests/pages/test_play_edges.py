@@ -9,10 +9,10 @@ import pytest
 
 from solisync.klondike import check_literally
 from tests.checking.uploads import game
+from tests.clients.engine import UPLOAD
 from tests.harness.boards import check
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import wins
-from tests.pages.engine import UPLOAD
 from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
 from tests.pages.visitor import Game, answered, until
 

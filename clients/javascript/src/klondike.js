@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Klondike: deal, rules and points. solisync/klondike/ has the same rules in Python, as ruleset 2026-05-19 of
- * docs/verification.md. tests/pages/test_klondike.py compares both. This module uses neither the DOM nor storage.
+ * docs/verification.md. tests/clients/test_engine.py compares both. This module uses neither the DOM nor storage.
  */
 
 /**

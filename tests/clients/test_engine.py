@@ -1,8 +1,11 @@
-"""Tests of the page's engine of the game: it gives the same answers as the service's engine."""
+"""Tests of the engine of /play, under Node.js: it gives the same answers as the service's engine."""
 
 import json
 import random
+import shutil
+import subprocess
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +15,13 @@ from solisync.klondike.deal import deal
 from solisync.klondike.game import Game
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, FOUNDATIONS, PILE_NAMES, STOCK, STOCK_CLICK, WASTE, Move, play
 from solisync.klondike.scoring import MAY_19
+from tests.clients.engine import ADVICE, DECKS, FOLLOW, HINTED, UPLOAD, position_of
+from tests.harness.constants import PATIENCE, ROOT
 from tests.klondike.vectors import board_text, fnv, lines, read, wins
-from tests.pages.engine import ADVICE, DECKS, FOLLOW, HINTED, UPLOAD, position_of
 from tests.pages.player import STUCK
-from tests.pages.visitor import answered
 
+pytestmark = pytest.mark.needs("node")
+RUNNER = Path(__file__).with_name("engine.mjs")
 RULESET = MAY_19.name
 EDGES = (0, 2**53 - 1, 2**53, 2**53 + 1, 2**64 - 1)
 MUTATIONS = {
@@ -26,13 +31,37 @@ MUTATIONS = {
 }
 
 
-def decks_differ(page):
+@pytest.fixture
+def folder(tmp_path):
+    """The modules of the pages for players, as the service has them at one address."""
+    for source in (ROOT / "clients" / "javascript" / "src", ROOT / "solisync" / "static" / "players" / "web"):
+        for script in source.glob("*.js"):
+            shutil.copy(script, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def answered(folder):
+    """Return the result of a JavaScript function for an argument."""
+
+    def answered(function, argument, *, workers=True):
+        asked = json.dumps({"function": function, "argument": argument, "workers": workers})
+        command = ["node", RUNNER, folder]
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=5 * PATIENCE)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return answered
+
+
+def decks_differ(answered):
     vectors = lines("deals")
-    found = answered(page, DECKS, [str(vector["seed"]) for vector in vectors])
+    found = answered(DECKS, [str(vector["seed"]) for vector in vectors])
     return [vector["seed"] for vector, deck in zip(vectors, found, strict=True) if deck != vector["deck"]]
 
 
-def traces_differ(page):
+def traces_differ(answered):
     """Return the desktop game's traces whose result differs in the page, which plays only mode Classic."""
     differ = []
     for number, trace in enumerate(lines(f"traces_{RULESET}")):
@@ -45,7 +74,7 @@ def traces_differ(page):
         ]
         inputs = [tried for tried in trace["inputs"] if trace["mode"] != "Challenge" or tried != "Undo"]
         asked = {"seed": str(trace["seed"]), "draw": 3 if trace["draw_mode"] == "DrawThree" else 1, "inputs": inputs}
-        (played,) = answered(page, FOLLOW, [asked])
+        (played,) = answered(FOLLOW, [asked])
         found = [
             (accepted, 0 if trace["mode"] == "Zen" else score, fnv(text)) for accepted, score, text in played["tried"]
         ]
@@ -55,26 +84,21 @@ def traces_differ(page):
     return differ
 
 
-def test_page_engine_reproduces_the_vectors(visitor):
+def test_page_engine_reproduces_the_vectors(answered):
     """The engine reproduces each deck, and every attempt, score, board and end of each trace."""
-    page = visitor.open("/account")
-    assert decks_differ(page) == []
-    assert traces_differ(page) == []
+    assert decks_differ(answered) == []
+    assert traces_differ(answered) == []
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_vectors_detect_a_wrong_engine(visitor, mutation):
+def test_vectors_detect_a_wrong_engine(answered, folder, mutation):
     """Each of three small mistakes makes the vectors differ."""
     right, wrong = MUTATIONS[mutation]
-
-    def mutate(route):
-        answer = route.fetch()
-        assert answer.text().count(right) == 1
-        route.fulfill(response=answer, body=answer.text().replace(right, wrong))
-
-    visitor.context.route("**/web/*/klondike.js", mutate)
-    page = visitor.open("/account")
-    assert decks_differ(page) or traces_differ(page)
+    script = folder / "klondike.js"
+    text = script.read_text("utf-8")
+    assert text.count(right) == 1
+    script.write_text(text.replace(right, wrong), "utf-8")
+    assert decks_differ(answered) or traces_differ(answered)
 
 
 def random_move(chance):
@@ -113,15 +137,14 @@ def random_game(chance, seed, attempts):
     return {"seed": str(seed), "draw": draw, "inputs": inputs}, answers
 
 
-def test_page_engine_agrees_on_random_games(visitor):
+def test_page_engine_agrees_on_random_games(answered):
     """The 200 games have seeds of all sizes and 300 attempts each, with undos. Most attempts are refused."""
-    page = visitor.open("/account")
     chance = random.Random(28)
     seeds = [*EDGES, *(chance.getrandbits(chance.choice((10, 53, 64))) for _ in range(195))]
     refused = 0
     for begin in range(0, len(seeds), 20):
         games = [random_game(chance, seed, 300) for seed in seeds[begin : begin + 20]]
-        played = answered(page, FOLLOW, [asked for asked, _ in games])
+        played = answered(FOLLOW, [asked for asked, _ in games])
         for found, (asked, answers) in zip(played, games, strict=True):
             assert found["tried"] == answers, asked["seed"]
             refused += sum(not accepted for accepted, _, _ in answers)
@@ -129,15 +152,14 @@ def test_page_engine_agrees_on_random_games(visitor):
 
 
 @pytest.mark.parametrize("undo", [False, True])
-def test_uploads_of_the_page_are_verified_literally(visitor, undo):
+def test_uploads_of_the_page_are_verified_literally(answered, undo):
     """The verdict has the same score, and the undos at their places, with and without a reload before the upload."""
-    page = visitor.open("/account")
     for win in wins(RULESET, undo=undo):
         replay, inputs = win["replay"], win["truth"]["inputs"]
         if replay["mode"] in ("Zen", "Challenge"):
             continue
         draw = 3 if replay["draw_mode"] == "DrawThree" else 1
-        first, again = answered(page, UPLOAD, {"seed": str(replay["seed"]), "draw": draw, "inputs": inputs})
+        first, again = answered(UPLOAD, {"seed": str(replay["seed"]), "draw": draw, "inputs": inputs})
         assert first == again
         body, score, _ = first
         uploaded = json.loads(body)
@@ -199,9 +221,8 @@ def goes_on(board, draw):
     return False
 
 
-def test_game_is_stuck_when_no_moves_improve_it(visitor):
+def test_game_is_stuck_when_no_moves_improve_it(answered):
     """The page reports a stuck game exactly where a plain search can't turn up or play another card."""
-    page = visitor.open("/account")
     chance = random.Random(5)
     asked = [
         (board, draw)
@@ -209,7 +230,7 @@ def test_game_is_stuck_when_no_moves_improve_it(visitor):
         for draw in (1, 3)
         for board in list(boards_of(chance, seed, draw, 150))[10::20]
     ]
-    answers = answered(page, ADVICE, [{"position": position_of(board), "draw": draw} for board, draw in asked])
+    answers = answered(ADVICE, [{"position": position_of(board), "draw": draw} for board, draw in asked])
     expected = [goes_on(board, draw) for board, draw in asked]
     pairs = [(answer["stuck"], not on) for answer, on in zip(answers, expected, strict=True) if on is not None]
     assert len(pairs) > 300
@@ -220,24 +241,21 @@ def test_game_is_stuck_when_no_moves_improve_it(visitor):
 CIRCLED = {"seed": "1364344768803972", "draw": 1, "stray": 0}  # two hints of this game once alternated without end
 
 
-def test_hints_lead_to_the_end_of_a_game_without_a_solver(visitor):
+def test_hints_lead_to_the_end_of_a_game_without_a_solver(answered):
     """The hints never form a circle, even if the player sometimes makes another move or an undo."""
-    page = visitor.open("/account")
-    page.evaluate("delete window.Worker")
     followed = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(30) for draw in (1, 3)]
     strayed = [{"seed": str(seed), "draw": draw, "stray": 20} for seed in range(1, 16) for draw in (1, 3)]
-    first, *ends = answered(page, HINTED, [CIRCLED, *followed, *strayed])
+    first, *ends = answered(HINTED, [CIRCLED, *followed, *strayed], workers=False)
     assert (first["end"] in ("stuck", "undo"), first["repeats"]) == (True, [])
     assert {each["end"] for each in ends[: len(followed)]} <= {"won", "stuck", "undo"}
     assert sum(each["end"] == "won" for each in ends[: len(followed)]) > len(followed) / 3
     assert not any(each["solved"] or each["repeats"] for each in ends)
 
 
-def test_hints_follow_the_win_that_the_solver_finds(visitor):
+def test_hints_follow_the_win_that_the_solver_finds(answered):
     """Each solved deal is won by following the hints."""
-    page = visitor.open("/account")
     asked = [{"seed": str(seed), "draw": draw, "stray": 0} for seed in range(8) for draw in (1, 3)]
-    ends = answered(page, HINTED, asked)
+    ends = answered(HINTED, asked)
     assert {each["end"] for each in ends} == {"won"}
     assert len(ends) >= 5
     assert [each["repeats"] for each in ends if each["repeats"]] == []
@@ -257,12 +275,11 @@ SOLVED = """async (asked) => {
 }"""
 
 
-def test_page_finds_the_win_of_each_day_that_was_chosen_for_one(visitor):
+def test_page_finds_the_win_of_each_day_that_was_chosen_for_one(answered):
     """Its search has the order of moves and the budget of the one that chose the days."""
-    page = visitor.open("/account")
     days = [date(2027, 1, 1) + timedelta(days) for days in range(20)]
     asked = [{"seed": str(daily_seed(day)), "draw": draw} for day in days for draw in (1, 3)]
-    assert all(answered(page, SOLVED, asked))
+    assert all(answered(SOLVED, asked))
 
 
 LOST = """async ({ position, draw }) => {
@@ -272,16 +289,15 @@ LOST = """async ({ position, draw }) => {
 }"""
 
 
-def test_page_calls_only_a_game_without_a_win_lost(visitor):
+def test_page_calls_only_a_game_without_a_win_lost(answered):
     """A search that ends early proves nothing; one of all moves does."""
-    page = visitor.open("/account")
     replay, moves = STUCK
     game = Game(deal(replay["seed"]), MAY_19, draw=3)
-    opening = answered(page, LOST, {"position": position_of(game.board), "draw": 3})
+    opening = answered(LOST, {"position": position_of(game.board), "draw": 3})
     assert not opening["lost"]
     for move in moves:
         assert game.play(STOCK_CLICK if move is None else Move(*map(PILE_NAMES.index, move[:2]), move[2]))
-    assert answered(page, LOST, {"position": position_of(game.board), "draw": 3}) == {"moves": None, "lost": True}
+    assert answered(LOST, {"position": position_of(game.board), "draw": 3}) == {"moves": None, "lost": True}
 
 
 def finishing(move):
@@ -291,9 +307,8 @@ def finishing(move):
     return Move(PILE_NAMES.index(move["from"]), PILE_NAMES.index(move["to"]), move["count"])
 
 
-def test_finish_button_always_leads_to_the_win(visitor):
+def test_finish_button_always_leads_to_the_win(answered):
     """The page offers to finish a game without hidden cards, always when drawing one, and then its moves win."""
-    page = visitor.open("/account")
     offered = with_stock = 0
     for win in wins(RULESET, undo=False):
         replay = win["replay"]
@@ -303,7 +318,7 @@ def test_finish_button_always_leads_to_the_win(visitor):
         for move in read(replay).moves:
             boards.append(game.board)
             game.play(move)
-        answers = answered(page, ADVICE, [{"position": position_of(board), "draw": draw} for board in boards])
+        answers = answered(ADVICE, [{"position": position_of(board), "draw": draw} for board in boards])
         for board, answer in zip(boards, answers, strict=True):
             hidden = any(card >= FACE_DOWN for pile in COLUMNS for card in board[pile])
             assert answer["finish"] is None if hidden else (answer["finish"] or draw == 3)
