@@ -14,12 +14,10 @@ from ..rules.html_pages import DayBoard, PlayerPage, ReplayData, SharedReplay
 from ..rules.replay_lists import Recent
 from ..rules.replays import VerdictAnswer
 from . import paging
-from .players.accounts import AVATAR_URL
+from .players.accounts import AVATAR_URL, SUSPENDED
 from .replays.own_replays import LISTED
-from .replays.replays import NUMBERS, RECORDED_AT
+from .replays.replays import IS_LISTED, NUMBERS, RECORDED_AT
 from .rows import converted, nested
-
-_SUSPENDED = "EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
 
 
 class _Shown(NamedTuple):
@@ -36,9 +34,9 @@ PLAYER = Query(
 
 @maybe(
     f"""
-    SELECT replays.id, username, CASE WHEN NOT {_SUSPENDED} THEN {AVATAR_URL} END AS avatar_url, seed AS deal,
+    SELECT replays.id, username, CASE WHEN NOT {SUSPENDED} THEN {AVATAR_URL} END AS avatar_url, seed AS deal,
         replays.draw_mode, replays.mode, replays.time_seconds, replays.final_score, {RECORDED_AT},
-        replays.received_at, unlisted IS NULL AND NOT {_SUSPENDED} AS listed,
+        replays.received_at, {IS_LISTED} AS listed,
         coalesce(status, 'pending') AS status, ruleset, undos, score, moves, reason, checked_at
     FROM replays JOIN users ON users.id = replays.user_id LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     WHERE replays.id = $1::uuid

@@ -48,6 +48,8 @@ class FactsAndProgress(NamedTuple):
 
 
 AVATAR_URL = "'/avatars/' || users.id || '.' || avatar_extension"  # NULL without an avatar
+# No view has this: one of replays would be computed for every row that a list only searches, and would pin its columns.
+SUSPENDED = "EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
 
 # The first statement of every transaction that writes rows of a player.
 LOCK = Statement("lock_player", "SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")

@@ -11,7 +11,7 @@ from ...postgres.declared import maybe
 from ...postgres.statement import Query
 from ...postgres.transaction import Statements
 from ..rows import converted
-from .accounts import LOCK
+from .accounts import LOCK, SUSPENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ REMOVE = Query(
 )
 
 _SHOWN = "users.id = $1::uuid AND users.avatar_extension = $2::text"
-_PUBLIC = f"{_SHOWN} AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id)"
+_PUBLIC = f"{_SHOWN} AND NOT {SUSPENDED}"
 
 AVATAR = Query(
     "avatar",

@@ -13,6 +13,7 @@ from ...postgres.statement import Query
 from ...postgres.transaction import Statements
 from ...rules.shapes import NIL
 from .. import paging
+from .accounts import SUSPENDED
 
 MOST = 50  # players found
 PAGE = 16_000  # names that one statement searches for a part of a name: 40 ms at most
@@ -67,9 +68,9 @@ class _Page:
 
 
 # "~" sorts after every character of a username. Players who never had a replay have no row in replay_usage.
-_CHOSEN = """username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
+_CHOSEN = f"""username >= $2::text AND username < $2::text || '~' AND created_at >= $3::timestamptz
         AND CASE $5::text WHEN 'guests' THEN guest
-            WHEN 'suspended' THEN EXISTS (SELECT FROM suspensions WHERE user_id = users.id)
+            WHEN 'suspended' THEN {SUSPENDED}
             WHEN 'locked' THEN EXISTS (SELECT FROM profile_locks WHERE user_id = users.id) ELSE true END"""
 # Reads sessions and sizes only for the players of one page.
 LIST = Query(

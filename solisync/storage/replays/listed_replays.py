@@ -12,6 +12,7 @@ from ...rules.queries import ListPosition
 from ..paging import END
 from ..players.leaderboard import claim_of
 from ..rows import converted
+from .replays import IS_LISTED
 from .verdicts import read_proved
 
 AMONG = 4_000  # only the newest replays, of all players or of one, are searched
@@ -80,7 +81,7 @@ class SameGame:
 _SHOWN = f"""
     SELECT replays.id, username, replays.received_at, mode, draw_mode, seed AS deal, final_score, time_seconds,
         coalesce(status, 'pending') AS verdict, reason,
-        unlisted IS NULL AND NOT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id) AS listed,
+        {IS_LISTED} AS listed,
         coalesce(held, false) AS held, proved
     FROM (
         SELECT * FROM replays WHERE {{}} ORDER BY {{}} LIMIT {AMONG}

@@ -9,6 +9,7 @@ from ...postgres.transaction import Statements
 from ...rules.queries import ListPosition
 from ...rules.replay_lists import RECENT_MAX, OwnReplay, Recent
 from .. import paging
+from ..players.accounts import SUSPENDED
 from ..rows import converted
 from .replays import NUMBERS, SHOWN
 
@@ -63,8 +64,8 @@ LISTED = Query(
     "listed_replays_of_player",
     f"""
     {_SHOWN} FROM users JOIN {_page("AND unlisted IS NULL")}
-    WHERE username = $1::text AND NOT (SELECT EXISTS (SELECT FROM suspensions WHERE suspensions.user_id = users.id))
-    """,  # noqa: S608
+    WHERE username = $1::text AND NOT (SELECT {SUSPENDED})
+    """,
     row=converted(Recent, **NUMBERS),
 )
 

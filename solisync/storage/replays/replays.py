@@ -11,7 +11,7 @@ from ...postgres.statement import Call, Query, Statement
 from ...postgres.transaction import Transaction
 from ...rules.leaderboard import Bests, Standing
 from ...rules.replays import MOMENT_MAX, ReceivedReplay
-from ..players.accounts import LOCK
+from ..players.accounts import LOCK, SUSPENDED
 from ..players.leaderboard import improving
 
 
@@ -78,6 +78,8 @@ STORE = Statement(
 RECORDED_AT = f"""
     CASE WHEN octet_length(recorded_at) <= {MOMENT_MAX} THEN recorded_at ELSE short_time(recorded_at) END
     AS recorded_at"""
+
+IS_LISTED = f"unlisted IS NULL AND NOT {SUSPENDED}"  # to others; `held` means only that its player can't list it
 
 SHOWN = f"username, seed, seed AS deal, draw_mode, mode, time_seconds, final_score, {RECORDED_AT}, received_at"
 # Converters for three of these columns, which become fields of Recent.

@@ -11,7 +11,7 @@ from ...klondike import Proved, Status, Verdict, in_words
 from ...postgres.declared import maybe
 from ...rules.replays import VerdictAnswer
 from ..rows import converted, nested
-from .replays import RECORDED_AT
+from .replays import IS_LISTED, RECORDED_AT
 
 
 class CheckedReplay(Struct, frozen=True):
@@ -132,14 +132,13 @@ async def playback_source(replay_id: str) -> PlaybackSource | None:
 @maybe(
     f"""
     SELECT replays.id, replays.user_id, username, replays.received_at, size, mode, draw_mode, seed, final_score,
-        time_seconds, {RECORDED_AT}, unlisted IS NULL AND suspensions.user_id IS NULL AS listed,
+        time_seconds, {RECORDED_AT}, {IS_LISTED} AS listed,
         coalesce(held, false) AS held, coalesce(status, 'pending') AS status, reason, ruleset, undos, score, moves,
         checked_at, engine, CASE WHEN search THEN 'search' WHEN NOT search THEN 'literal' END AS queue, attempts,
         proved, body, undo_places
     FROM replays JOIN users ON users.id = replays.user_id
     LEFT JOIN verdicts ON verdicts.replay_id = replays.id
     LEFT JOIN replay_checks ON replay_checks.replay_id = replays.id
-    LEFT JOIN suspensions ON suspensions.user_id = replays.user_id
     WHERE replays.id = $1::uuid
     """,  # noqa: S608
     prepared=False,
