@@ -6,9 +6,16 @@ from inspect import Parameter, Signature, signature
 from itertools import islice
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from ..postgres.statement import Row
 
 T = TypeVar("T")
+
+
+def columns(shape: type[Struct], **names: str) -> str:
+    """SQL for the columns of the fields of `shape`; those of `names` are called otherwise in the table."""
+    return ", ".join(f"{names[each]} AS {each}" if each in names else each for each in shape.__struct_fields__)
 
 
 def converted(shape: Callable[..., T], **converters: Callable[[Any], object]) -> Callable[..., T]:

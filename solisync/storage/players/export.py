@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
+from msgspec.json import Decoder
 
 from ...postgres.declared import maybe
 from ...postgres.statement import Query
@@ -27,7 +28,7 @@ from ...rules.export import (
 from ...rules.queries import ListPosition
 from ...rules.recovery import CodesLeft
 from .. import paging
-from ..rows import converted, nested, optional
+from ..rows import columns, converted, nested, optional
 from .accounts import AVATAR_URL
 
 PAGE_REPLAYS = 64
@@ -38,6 +39,8 @@ PAGE_GAMES = 1_000
 START = ListPosition(*paging.position(None, paging.FIRST_TIME))
 
 T = TypeVar("T")
+
+_read_sessions = Decoder(list[ExportedSession]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,6 @@ class ExportStart:
     codes: CodesLeft
     names: list[int]
     until: datetime
-
-
-def _sessions(
-    ids: list[str] | None,
-    begun: list[datetime] | None,
-    used: list[datetime] | None,
-    expiries: list[datetime] | None,
-    agents: list[str | None] | None,
-    access: list[int | None] | None,
-    access_before: list[int | None] | None,
-) -> list[ExportedSession]:
-    columns = (ids, begun, used, expiries, agents, access, access_before)
-    return [ExportedSession(*each) for each in zip(*(column or () for column in columns), strict=True)]
 
 
 def _bytes(text: str | None, encoded: str | None) -> bytes:
@@ -137,7 +127,7 @@ HISTORY = Query(
 GAMES = Query(
     "export_games",
     f"""
-    SELECT game_id, ended_at, mode, draw_mode, won, score, seconds, xp, counted_at FROM games
+    SELECT {columns(ExportedGame)} FROM games
     WHERE (user_id, counted_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
       AND counted_at <= $4::timestamptz
     ORDER BY user_id, counted_at, game_id LIMIT {PAGE_GAMES}
@@ -161,9 +151,7 @@ class Page(NamedTuple, Generic[T]):
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
         game_memory.games, forgotten_until AS games_forgotten_until, guest IS TRUE AS guest, guest_name,
         ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id ORDER BY joined_at) AS joined_guests,
-        display_name, best_score, best_time_secs, recorded_at, visible,
-        session.ids, session.begun, session.used, session.expiries, session.agents, session.access,
-        session.access_before,
+        {columns(ExportedEntry)}, sessions,
         codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
             now,
             (SELECT received_at FROM replays WHERE user_id = users.id ORDER BY received_at DESC LIMIT 1),
@@ -176,15 +164,11 @@ class Page(NamedTuple, Generic[T]):
     LEFT JOIN leaderboard ON leaderboard.user_id = users.id
     LEFT JOIN game_memory ON game_memory.user_id = users.id
     CROSS JOIN LATERAL (
-        SELECT array_agg(id) AS ids, array_agg(begun_at) AS begun, array_agg(used_at) AS used,
-            array_agg(expires_at) AS expiries, array_agg(user_agent) AS agents, array_agg(access_expiry) AS access,
-            array_agg(access_expiry_before) AS access_before
-        FROM (
-            SELECT session_id::text AS id, begun_at, used_at, expires_at, user_agent,
-                access_expiry, access_expiry_before
-            FROM refresh_tokens WHERE user_id = users.id AND expires_at > now ORDER BY used_at DESC, jti
+        SELECT json_agg(each)::text AS sessions FROM (
+            SELECT {columns(ExportedSession, id="session_id")} FROM refresh_tokens
+            WHERE user_id = users.id AND expires_at > now ORDER BY used_at DESC, jti
         ) AS each
-    ) AS session
+    ) AS live
     CROSS JOIN LATERAL (
         SELECT count(*) AS left, max(made_at) AS made_at FROM recovery_codes WHERE user_id = users.id
     ) AS codes
@@ -206,7 +190,7 @@ class Page(NamedTuple, Generic[T]):
         lambda exported_at: exported_at,
         converted(ExportedAccount, progress_counted=Raw),
         optional(ExportedEntry),
-        _sessions,
+        lambda sessions: _read_sessions(sessions or "[]"),
         lambda codes_left, codes_made_at: CodesLeft(codes_left, codes_made_at),
         lambda names: names or [],
         lambda until: until,
