@@ -197,7 +197,7 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     mine, before = counts_of(pushed.payload), NO_GAMES if stored is None else counts_of(stored.payload)
     total = add(mine, before, saved.known)
     merged, conflicts = merge(
-        pushed, stored, now, latest=now.date() + timedelta(days=1), knew_all=total.knew(saved.counts or before)
+        pushed, stored, now, latest=now.date() + timedelta(days=1), had_all=total.had_all_of(saved.counts or before)
     )
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)

@@ -56,9 +56,9 @@ class StreamedBoards:
         self._round = bool(self._changed)
         if self._round:
             changed, self._changed = self._changed, {}
-            told = self._cooperator.cooperate(self._telling(changed)).whenDone()
-            told.addErrback(self._errors.failed, "not all streams have received a change of a board")
-            told.addCallback(lambda _: self._reactor.callLater(QUIET_SECONDS, self._begin))
+            telling = self._cooperator.cooperate(self._telling(changed)).whenDone()
+            telling.addErrback(self._errors.failed, "not all streams have received a change of a board")
+            telling.addCallback(lambda _: self._reactor.callLater(QUIET_SECONDS, self._begin))
 
     def _telling(self, boards: Iterable[str]) -> Iterator[None]:
         for board in boards:

@@ -46,8 +46,8 @@ def pushed(player: str, document: Document, saved: Saved, now: datetime) -> Chan
     check_bounds(document, stored)  # before the merge, which would be too expensive for a larger document
     before = NO_GAMES if stored is None else counts_of(stored.payload)
     total = add(counts_of(document.payload), before, saved.known)
-    latest, knew_all = now.date() + DAY, total.knew(saved.counts or before)
-    merged, conflicts = merge(document, stored, now, latest=latest, knew_all=knew_all)
+    latest, had_all = now.date() + DAY, total.had_all_of(saved.counts or before)
+    merged, conflicts = merge(document, stored, now, latest=latest, had_all=had_all)
     if total.basis is Basis.COUNTED:
         merged = with_counts(merged, total.counts)
     change = _change(player, saved, stored, merged, now, conflicts=conflicts, basis=total.basis)
@@ -99,8 +99,8 @@ def _change(
     payload = merged.encode()
     if bounded and len(payload) > max(PAYLOAD_MAX_BYTES, len(saved.payload or b"")):
         raise BadRequest("sync_too_large", "sync payload too large")
-    told = saved.counts or (NO_GAMES if stored is None else counts_of(stored.payload))
-    counts = counts_of(merged.payload).with_most_draws(told)
+    former = saved.counts or (NO_GAMES if stored is None else counts_of(stored.payload))
+    counts = counts_of(merged.payload).with_most_draws(former)
     bests = bests_of(merged.payload.stats)
     improved = saved.standing.improved_by(bests)
     shown = improved and bool(saved.standing.visible)

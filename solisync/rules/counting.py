@@ -80,7 +80,7 @@ class Known(NamedTuple):
             answers = self.answers if answer in self.answers else (*self.answers, answer)
             known = Known(self.pushed, answers)
         else:
-            rest = (told for told in self.answers if not pushed.reaches(told))
+            rest = (each for each in self.answers if not pushed.reaches(each))
             known = Known(reduce(GameCounts.with_most_draws, self.reached_by(pushed), pushed), (*rest, answer))
         return known if len(known.answers) <= MOST_ANSWERS else Known(None, (answer,))
 
@@ -132,9 +132,9 @@ class Sum(NamedTuple):
     counts: GameCounts
     had: GameCounts
 
-    def knew(self, told: GameCounts) -> bool:
-        """Return whether the device had all games of the stored document, whose counts sessions received as `told`."""
-        return self.basis is Basis.COUNTED and self.had[:6] == told[:6]
+    def had_all_of(self, sent: GameCounts) -> bool:
+        """Return whether the device had all games of the stored document, whose counts sessions received as `sent`."""
+        return self.basis is Basis.COUNTED and self.had[:6] == sent[:6]
 
 
 def add(pushed: GameCounts, stored: GameCounts, known: Known) -> Sum:

@@ -102,12 +102,12 @@ CONFLICT_FIELDS = tuple(_REPORTED)
 
 
 def merge(
-    pushed: Document, stored: Document | None, now: datetime, *, latest: date | None = None, knew_all: bool = False
+    pushed: Document, stored: Document | None, now: datetime, *, latest: date | None = None, had_all: bool = False
 ) -> tuple[Document, list[SyncConflict]]:
     """Merge documents; return the result and the conflicts.
 
     A first push is merged with itself and keeps its `last_modified` times. Pushed days after `latest` count as absent:
-    days from a wrong clock would stay in the progress for years. `knew_all`: the device had all games of the stored
+    days from a wrong clock would stay in the progress for years. `had_all`: the device had all games of the stored
     document, so its running streaks are the newest.
     """
     new, old = pushed.payload, (stored or pushed).payload
@@ -119,7 +119,7 @@ def merge(
         progress = _progress(new.progress, old.progress, times[1])
     stats = _stats(new.stats, old.stats, times[0])
     conflicts = _conflicts(new, old)
-    if knew_all and conflicts:
+    if had_all and conflicts:
         stats, progress, conflicts = _with_newest_streaks(new, old, stats, progress, conflicts)
     payload = Payload(
         user_id=new.user_id,

@@ -45,9 +45,9 @@ def streaks(current, daily, day, best=9, longest=9):
     )
 
 
-def test_streaks_fall_if_the_device_knew_all_games():
+def test_streaks_fall_if_the_device_had_all_games():
     """The pushed streaks replace both running streaks, without a conflict. The best streaks stay."""
-    merged, conflicts = merge(streaks(0, 1, TODAY), streaks(7, 9, TODAY), NOW, knew_all=True)
+    merged, conflicts = merge(streaks(0, 1, TODAY), streaks(7, 9, TODAY), NOW, had_all=True)
     assert (facts(merged), conflicts) == ((0, 9, 1, 9), [])
 
 
@@ -60,27 +60,27 @@ def test_streaks_stay_if_the_device_may_lack_games():
 @pytest.mark.parametrize("day", [None, date(2026, 1, 1)], ids=["no day", "an earlier day"])
 def test_daily_streak_stays_if_the_pushed_day_is_not_the_latest(day):
     """The streak belongs to the later of the two last days."""
-    merged, conflicts = merge(streaks(0, 1, day), streaks(7, 9, date(2026, 1, 2)), NOW, knew_all=True)
+    merged, conflicts = merge(streaks(0, 1, day), streaks(7, 9, date(2026, 1, 2)), NOW, had_all=True)
     assert facts(merged) == (0, 9, 9, 9)
     assert [conflict.field for conflict in conflicts] == ["daily_challenge_streak"]
 
 
 def test_best_streak_is_at_least_the_streak_that_falls():
     """A record of an older version may lack the running streak."""
-    merged, _ = merge(streaks(0, 0, TODAY, best=0, longest=0), streaks(7, 8, TODAY, best=0), NOW, knew_all=True)
+    merged, _ = merge(streaks(0, 0, TODAY, best=0, longest=0), streaks(7, 8, TODAY, best=0), NOW, had_all=True)
     assert facts(merged) == (0, 7, 0, 9)
 
 
-def test_device_knew_all_games_if_its_base_is_what_is_stored():
+def test_device_had_all_games_if_its_base_is_what_is_stored():
     """A device with five new games on all stored ones knows all. After two games elsewhere, it lacks these."""
-    assert add(games(105), games(100), Known(games(100), ())).knew(games(100))
-    assert not add(games(105), games(102), Known(games(100), ())).knew(games(102))
+    assert add(games(105), games(100), Known(games(100), ())).had_all_of(games(100))
+    assert not add(games(105), games(102), Known(games(100), ())).had_all_of(games(102))
 
 
-def test_device_knew_all_games_if_a_merge_has_lowered_wins_of_a_draw_mode():
+def test_device_had_all_games_if_a_merge_has_lowered_wins_of_a_draw_mode():
     """The counts that the sessions have received decide."""
     told = games(100, draw_three=3)
-    assert add(games(105, draw_three=3), games(100), Known(told, ())).knew(told)
+    assert add(games(105, draw_three=3), games(100), Known(told, ())).had_all_of(told)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_device_knew_all_games_if_a_merge_has_lowered_wins_of_a_draw_mode():
 def test_device_of_an_uncounted_push_knew_nothing(known, basis):
     """A first push without a pull, and a late push, aren't counted."""
     total = add(games(5), NO_GAMES, known)
-    assert (total.basis, total.knew(NO_GAMES)) == (basis, False)
+    assert (total.basis, total.had_all_of(NO_GAMES)) == (basis, False)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=20))
@@ -102,7 +102,7 @@ def test_single_device_gets_its_streaks_back(played):
         for _ in range(1 + twice):
             total = add(mine, told, known)
             pushed = streaks(streak, 0, None, best=0, longest=0)
-            stored, conflicts = merge(pushed, stored, NOW, knew_all=total.knew(told))
+            stored, conflicts = merge(pushed, stored, NOW, had_all=total.had_all_of(told))
             assert (stored.payload.stats.win_streak_current, conflicts) == (streak, [])
             known, told = known.after(mine, total.counts, total.basis), total.counts
 
