@@ -152,6 +152,34 @@ async def test_housekeeping_deletes_guests_that_were_not_used_for_long(
     assert counts[-1] == (left and state != "player")
 
 
+async def test_only_an_abandoned_guest_is_locked_for_its_deletion(server, open_database):
+    """Another guest is abandoned; this one has been used, has a session, or has become a player since."""
+    chance = random.Random(1)
+    database, devices = open_database(), [await begun([server], chance) for _ in range(4)]
+    for device in devices[:3]:
+        await device.http("POST", "/api/auth/logout", {"refresh_token": device.refresh})
+    ids = [(await device.http("GET", "/api/me")).json["id"] for device in devices]
+    age(server, 400)
+    server.sql("UPDATE users SET guest_used_at = now() WHERE id = %s", (ids[1],))
+    server.sql("UPDATE users SET guest = NULL WHERE id = %s", (ids[2],))
+    locked = [await database.transact(guests.lock_abandoned, each, 180) for each in (*ids, ids[0][:-12] + "0" * 12)]
+    assert locked == [True, False, False, False, False]
+
+
+async def test_join_locks_both_accounts(server, open_database):
+    """So a push, a claim or a deletion of either waits for it."""
+    chance = random.Random(1)
+    devices = [await begun([server], chance, "ann"), await begun([server], chance)]
+    player, guest = [(await device.http("GET", "/api/me")).json["id"] for device in devices]
+
+    async def free(transaction, *pair):
+        await guests.lock_pair(transaction, *pair)
+        return server.sql("SELECT id FROM users FOR NO KEY UPDATE SKIP LOCKED")
+
+    for pair in ((player, guest), (guest, player)):
+        assert await open_database().transact(free, *pair) == []
+
+
 async def test_use_of_a_guest_is_dated_also_on_nodes_of_1_1_0(server):
     """A statement of that version begins or refreshes a session, and names no column of guests."""
     guest = await begun([server], random.Random(1))

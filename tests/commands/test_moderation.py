@@ -93,15 +93,19 @@ async def test_replays_are_listed_newest_first_by_verdict(administrate, server):
 
 
 async def test_unproven_leaderboard_scores_are_listed(administrate, server):
-    """The list covers the first hundred entries, each with the newest replay that claims the score, if any."""
+    """The list covers the first hundred entries, each with the newest replay that claims the score, if any.
+
+    A verified replay proves a score, also while its player hides it.
+    """
     ids = {}
-    for name, score in {"honest": 700, "liar": 650, "pusher": 600}.items():
+    for name, score in {"honest": 700, "hidden": 690, "liar": 650, "pusher": 600}.items():
         client = await server.player(name)
         await client.opt_in(name)
         me = await client.me()
         server.sql("UPDATE leaderboard SET best_score = %s WHERE user_id = %s", (score, me.id))
         if name != "pusher":
-            ids[name] = verified(server.dsn, me.id, score, status="verified" if name == "honest" else "refuted")
+            ids[name] = verified(server.dsn, me.id, score, status="refuted" if name == "liar" else "verified")
+    server.sql("UPDATE replays SET unlisted = true WHERE id = %s", (ids["hidden"],))
     listed = await administrate("replays", "list", "--top", "--json")
     found = {record["username"]: (record["replay_id"], record["verdict"]) for record in listed.records}
     assert found == {"liar": (ids["liar"], "refuted"), "pusher": (None, None)}

@@ -80,6 +80,7 @@ async def test_mark_names_the_admin(console, ann):
         ("entries", ["1"]),
         ("entries", [7]),
         ("entries", ["00000000-0000-0000-0000-000000000000.x"]),
+        ("entries", ["00000000-0000-0000-0000-000000000000.12345678901"]),
         ("replays", ["00000000-0000-0000-0000-000000000000.1"]),
         ("fun", []),
     ],
@@ -93,7 +94,7 @@ async def test_wrong_items_return_400(console, server, ann, kind, wrong):
 async def test_missing_items_are_ignored(console, server, ann):
     """The items may have been deleted since the admin read the list."""
     nobody = "00000000-0000-0000-0000-000000000000"
-    for kind, item in (("names", 10**12), ("entries", f"{nobody}.650"), ("replays", nobody)):
+    for kind, item in (("names", 10**12), ("entries", f"{nobody}.4294967295"), ("replays", nobody)):
         assert (await see(console, kind, [item]))["changed"] is False
     assert (await console.ask("GET", "/review?seen=some")).status == 400
 
