@@ -1,7 +1,6 @@
 """Accounts over HTTP: registering, the profile, deletion (docs/protocol.md "Sessions" and "The player")."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
 import pytest
 
@@ -117,12 +116,3 @@ async def test_scheme_is_read_in_any_case(server, scheme):
     client = await server.player("ann")
     answer = await server.ask("GET", "/api/me", {"Authorization": f"{scheme} {client.tokens.access_token}"})
     assert answer.status == 200
-
-
-async def test_token_of_an_unknown_player_is_a_404_where_the_row_is_needed(server):
-    """Deletion doesn't need the row, so it returns 200."""
-    token = access_token(str(uuid4()), datetime.now(UTC))
-    headers = {"Authorization": f"Bearer {token}"}
-    answer = await server.ask("GET", "/api/me", headers)
-    assert (answer.status, answer.json) == (404, {"error": "user not found"})
-    assert (await server.ask("DELETE", "/api/account", headers)).json == {"ok": True}

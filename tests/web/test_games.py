@@ -92,15 +92,6 @@ async def test_guest_sends_games(server):
     assert counted(await send(server, client, game())) == [True]
 
 
-async def test_deleted_player_is_not_found(server):
-    client = await server.player("ann")
-    tokens = client.tokens
-    await client.delete_account()
-    client.tokens = tokens
-    answer = await ask(server, client, game())
-    assert (answer.status, answer.headers["error-code"]) == (404, "user_not_found")
-
-
 async def test_answer_before_any_game_has_the_defaults(server):
     """The only game of the request is wrong."""
     client = await server.player("ann")

@@ -15,7 +15,6 @@ from tests.harness.acting import act, operator
 from tests.harness.boards import check
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
-from tests.harness.error_codes import table
 from tests.harness.payloads import replay
 from tests.harness.postgres import connect, lock_waiters
 from tests.harness.service import refused
@@ -27,41 +26,6 @@ INSERT_OF_AN_OLDER_NODE = """
     INSERT INTO refresh_tokens (jti, user_id, expires_at)
     SELECT gen_random_uuid(), id, now() + interval '30 days' FROM player RETURNING jti
 """
-
-
-def protected():
-    """Return a request of each route that needs an access token."""
-    for route in table():
-        if route.protected:
-            path = route.path
-            for name, value in {"{extension}": "png", "{draw_mode}": "DrawOne", "{day}": "2026-01-01"}.items():
-                path = path.replace(name, value)
-            for variable in route.variables:
-                path = path.replace(f"{{{variable}}}", "0b8f6f0e-6c53-4d0a-9c3e-2f1d8a7b5c41")
-            yield route.method, path
-
-
-async def test_every_route_refuses_earlier_access_tokens(server, reactor):
-    """Exports and deletion too return 403 with the message of the sign-in. A refresh returns 401, and logout works."""
-    ann, bob = await server.player("ann"), await server.player("bob")
-    me = await ann.me()
-    tokens = ann.tokens
-    await act(reactor, server.dsn, players.suspend, me.id, until=UNTIL, message="no more of this")
-    requests = [*protected()]
-    assert len(requests) > 20
-    own = {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": "application/json"}
-    for method, path in requests:
-        answer = await server.ask(
-            method, path, own, body=None if method in ("GET", "DELETE") else {}, bearer=tokens.access_token
-        )
-        found = (answer.status, answer.headers.get("error-code"), answer.json)
-        assert found == (403, "suspended", {"error": TEXT}), (method, path)
-        assert answer.headers["suspended-until"] == "2199-05-01T12:00:00Z"
-    assert await refused(ann.refresh()) == (401, "unauthorized")
-    body = {"refresh_token": tokens.refresh_token}
-    assert (await server.ask("POST", "/api/auth/logout", body=body)).status == 200
-    assert (await bob.me()).username == "bob"
-    assert server.sql("SELECT count(*) FROM users") == [(2,)]
 
 
 async def test_avatar_of_a_suspended_player_is_hidden(server, reactor):

@@ -399,19 +399,6 @@ async def test_progress_beyond_the_bounds_can_still_be_pushed(server):
     assert (await push(server, client, progress_of(progress__unlocked_card_backs=[1_500]))).status == 400
 
 
-async def test_deleted_player_can_neither_push_nor_pull(server):
-    """The deletion removed the progress, and both requests return 404."""
-    client = await server.player("ann")
-    tokens = client.tokens
-    await push(server, client, progress_of())
-    await client.delete_account()
-    client.tokens = tokens
-    answer = await push(server, client, progress_of())
-    assert (answer.status, answer.json) == (404, {"error": "user not found"})
-    assert (await server.ask("GET", "/api/sync/pull", bearer=tokens.access_token)).status == 404
-    assert server.sql("SELECT count(*) FROM sync_states") == [(0,)]
-
-
 async def test_any_legal_payload_can_be_stored(server, full):
     """Hypothesis makes payloads: a push, a pull and a second push return 200 and the same progress."""
     client = await server.player("ann")
