@@ -15,9 +15,7 @@ from solisync.postgres.statement import Statement
 from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import STATEMENTS, analytics
 from tests.harness.concurrency import gather, until
-from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
-from tests.harness.http_requests import new_address
 from tests.harness.postgres import connect, lock_waiters, run_sql, truncate
 from tests.harness.strategies import examples, texts
 
@@ -139,22 +137,6 @@ async def test_bad_event_does_not_fail_the_batch(server):
         ],
     }
     assert stored(server) == 3
-
-
-async def test_sixth_report_in_a_minute_is_refused(server):
-    """An address may send 5 reports in any 60 seconds, valid or not. Logins have a separate limit."""
-    address = new_address()
-    answers = [await report(server, b"" if n else batch(), address=address) for n in range(6)]
-    assert [answer.status for answer in answers] == [200, *[400] * 4, 429]
-    assert answers[5].json == {"error": "too many requests"}
-    assert 58 <= int(answers[5].headers["retry-after"]) <= 60
-    body = {"username": "ann", "password": PASSWORD}
-    logins = [await server.ask("POST", "/api/auth/login", body=body, address=address) for _ in range(11)]
-    assert [answer.status for answer in logins] == [401] * 10 + [429]
-    assert (await report(server, batch(), address=new_address())).status == 200
-
-
-# Names of events, and their deletion.
 
 
 async def test_events_of_one_name_share_a_row(server):

@@ -260,20 +260,6 @@ async def test_remembered_refusal_costs_no_statement(server, monkeypatch):
     assert not asked & {"profile", "hit", "_rotate"}
 
 
-async def test_password_changes_share_their_limit(server):
-    """A player has five attempts on both routes together, right or wrong, from any address."""
-    browser = await registered(server)
-    client = server.client()
-    await client.login("ann", PASSWORD)
-    for _ in range(2):
-        assert (await browser.change("not it at all", "another one")).status == 401
-    for _ in range(3):
-        assert await refused(client.change_password("not it at all", "another one")) == (401, "invalid credentials")
-    answer = await browser.change(PASSWORD, "another one")
-    assert (answer.status, "set-cookie" in answer.headers) == (429, False)
-    assert await refused(client.change_password(PASSWORD, "another one")) == (429, "too many requests")
-
-
 async def test_database_failure_during_a_refresh_keeps_the_session(reactor, shared_dsn):
     """The only statement spends the cookie, so the cookie stays valid if it fails."""
     truncate(shared_dsn)

@@ -1,15 +1,19 @@
-"""Every route that needs an access token, asked without one, by a deleted and by a suspended player."""
+"""Rules for all routes: whose token they take, and how many requests of one caller."""
 
 from datetime import UTC, datetime
+from itertools import cycle, islice
 
 import pytest
 
+from solisync.access.rate_limit import ANALYTICS, AUTH, EXPORT, JOIN, OPT_IN
+from solisync.access.rate_limit import PASSWORD as PASSWORDS
 from solisync.acts import players
 from solisync.commands.smoke import PIXEL
 from tests.harness.acting import act
 from tests.harness.constants import PASSWORD
 from tests.harness.error_codes import table
 from tests.harness.games import game
+from tests.harness.http_requests import new_address
 from tests.harness.payloads import progress_of, replay
 from tests.harness.service import refused
 
@@ -33,6 +37,11 @@ BODIES = {
 VALUES = {"extension": "png", "draw_mode": "DrawOne", "day": "2026-01-01", "seed": "1"}
 
 
+def own(server, kind="application/json"):
+    """The headers of a request by a page of the service."""
+    return {"Origin": server.url, "Host": server.url.removeprefix("http://"), "Content-Type": kind}
+
+
 @pytest.fixture
 def asked(server):
     """Return a function that yields each route with the answer to a valid request."""
@@ -41,14 +50,13 @@ def asked(server):
         guest = server.client()
         await guest.guest()
         bodies = BODIES | {"/api/me/join": {"guest_refresh_token": guest.tokens.refresh_token}}
-        own = {"Origin": server.url, "Host": server.url.removeprefix("http://")}
         for route in table():
             if route.protected:
-                headers = own | {"Content-Type": "image/png" if route.path == "/api/me/avatar" else "application/json"}
+                kind = "image/png" if route.path == "/api/me/avatar" else "application/json"
                 body = bodies[route.path] if route.method in ("PUT", "POST") else None
                 for name in (UNKNOWN, "x") if route.variables else ("",):
                     path = route.path.format(**dict.fromkeys(route.variables, name) | VALUES)
-                    yield route, await server.ask(route.method, path, headers, body, bearer=token)
+                    yield route, await server.ask(route.method, path, own(server, kind), body, bearer=token)
 
     return asked
 
@@ -91,3 +99,29 @@ async def test_every_route_refuses_earlier_access_tokens_of_a_suspended_player(s
     assert (await server.ask("POST", "/api/auth/logout", body=body)).status == 200
     assert (await bob.me()).username == "bob"
     assert server.sql("SELECT count(*) FROM users WHERE guest IS NULL") == [(2,)]
+
+
+@pytest.mark.parametrize("limit", [AUTH, ANALYTICS, PASSWORDS, EXPORT, OPT_IN, JOIN], ids=lambda limit: limit.name)
+async def test_requests_to_all_routes_of_a_limit_count_together(server, limit):
+    """They count before their bodies are read. Another address, or another player, isn't affected."""
+    routes = [route for route in table() if route.limit == limit]
+    by_address, mine, another = not routes[-1].protected, new_address(), new_address()
+    ann, bob = [(await server.player(name)).tokens.access_token for name in ("ann", "bob")]
+
+    async def ask(route, bearer, address):
+        body = None if route.method in ("GET", "DELETE") else {}
+        return await server.ask(route.method, route.path, own(server), body, bearer=bearer, address=address)
+
+    for route in islice(cycle(routes), limit.most):
+        assert (await ask(route, ann, mine if by_address else new_address())).status != 429, route
+    for route in routes:
+        answer = await ask(route, ann, mine if by_address else new_address())
+        assert (answer.status, answer.json) == (429, {"error": "too many requests"}), route
+        assert limit.seconds - 10 < int(answer.headers["retry-after"]) <= limit.seconds
+    for route in islice(cycle(routes), limit.most):
+        assert (await ask(route, ann if by_address else bob, another)).status != 429, route
+
+
+def test_each_limit_of_requests_has_routes():
+    """Games, streams and guests have limits of their own beside these."""
+    assert {route.limit for route in table()} == {None, AUTH, ANALYTICS, PASSWORDS, EXPORT, OPT_IN, JOIN}

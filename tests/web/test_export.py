@@ -243,17 +243,6 @@ async def test_head_returns_the_headers_of_get(server):
     assert (head.status, head.headers | own, head.content) == (200, get.headers | own, b"")
 
 
-async def test_third_export_in_a_minute_is_refused(server):
-    """The limit counts for each player, from any address."""
-    ann, bob = await server.player("ann"), await server.player("bob")
-    statuses = [(await download(server, ann, method)).status for method in ("GET", "HEAD", "GET")]
-    refused = await download(server, ann)
-    assert statuses == [200, 200, 429]
-    assert (refused.json, refused.headers["error-code"]) == ({"error": "too many requests"}, "rate_limited")
-    assert 50 < int(refused.headers["retry-after"]) <= 60
-    assert (await download(server, bob)).status == 200
-
-
 async def test_export_needs_the_token_of_an_existing_player(server):
     """No token returns 401, a deleted player 404."""
     client = await server.player("ann")
