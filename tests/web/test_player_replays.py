@@ -83,15 +83,6 @@ async def test_player_without_listed_replays_looks_unknown(server):
     assert (await ask(server, "bob")).status == 200
 
 
-@pytest.mark.parametrize(
-    "query", ["limit=-1", "limit=", "limit=1&limit=1", "before=", "before=x", f"before={'A' * 33}"]
-)
-async def test_wrong_query_is_a_400(server, query):
-    """The query is checked before the player."""
-    answer = await ask(server, "nobody", f"?{query}")
-    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
-
-
 @pytest.mark.parametrize("path", ["/api/players//replays", "/api/players/a%6Eb/replays", "/api/players/ann/replays/"])
 async def test_other_paths_are_404(server, path):
     """The path has no name, a percent-encoded name, or a trailing slash."""

@@ -219,12 +219,6 @@ async def test_list_leaves_out_a_suspended_player_before_the_batches(server, onl
     assert [each.id for each in await client.recent_replays(verified=only_verified)] == [kept]
 
 
-@pytest.mark.parametrize("query", ["before=x", "before&before=", f"before={'A' * 33}", "before=&limit=x"])
-async def test_wrong_position_in_the_recent_list_is_a_400(server, query):
-    answer = await server.ask("GET", f"/api/replays/recent?{query}")
-    assert (answer.status, answer.headers["error-code"]) == (400, "bad_query")
-
-
 async def test_recent_list_without_before_is_an_array(server):
     assert (await server.ask("GET", "/api/replays/recent")).json == []
     for query in ("before=", "before"):

@@ -6,6 +6,7 @@ import pytest
 
 from solisync.web.wire import request
 from solisync.web.wire.request import PARAMETERS_MAX
+from tests.harness.error_codes import table
 from tests.harness.payloads import progress_of
 
 JSON_ROUTES = ("/health", "/api/replays/recent", "/api/openapi.json")
@@ -23,6 +24,17 @@ async def test_query_with_many_parameters_is_refused(server, path, method):
     assert await code_of(server, path + "?" + "&".join(["x=1"] * PARAMETERS_MAX), method) == (200, None)
     for query in ("&".join(["x=1"] * (PARAMETERS_MAX + 1)), "&" * PARAMETERS_MAX, "%41&" * 3_900):
         assert await code_of(server, f"{path}?{query}", method) == (400, "bad_query")
+
+
+@pytest.mark.parametrize("route", [route for route in table() if route.parameters], ids=lambda route: route.path)
+async def test_route_refuses_a_wrong_parameter(server, route):
+    """Each parameter is doubled, or wrong; tests/rules/test_queries.py has the spellings. No player is looked up."""
+    token = (await server.player("ann")).tokens.access_token
+    values = {"day": "2026-01-01", "seed": "1", "draw_mode": "DrawOne"}
+    path = route.path.format(**dict.fromkeys(route.variables, "nobody") | values)
+    for name in route.parameters:
+        for query in (f"{name}=1&{name}=2", f"{name}=%00"):
+            assert await code_of(server, f"{path}?{query}", bearer=token) == (400, "bad_query"), query
 
 
 @pytest.mark.parametrize("query", ["x=%ff", "%C3=1", "limit=1&x=%ED%A0%80", "J%FCrgen"])
