@@ -91,21 +91,20 @@ MAKERS = {
     "image/webp": [webp, lossless, canvas],
     "image/gif": [gif, framed],
 }
-makers = st.sampled_from([(media_type, make) for media_type, kinds in MAKERS.items() for make in kinds])
 sides = st.sampled_from([1, 255, 256, PIXELS_MAX - 1, PIXELS_MAX, PIXELS_MAX + 1]) | st.integers(1, 16_383)
 
 
-@given(makers, sides, sides)
-def test_image_of_too_many_pixels_is_refused(maker, width, height):
-    """The error names the size."""
-    media_type, make = maker
-    image = make(width, height) + b"the rest"
-    if max(width, height) <= PIXELS_MAX:
-        assert check_avatar(media_type, image)
-    else:
-        with pytest.raises(BadRequest, match=f"at most 4,096 pixels a side, not {width:,} x {height:,}") as refused:
-            check_avatar(media_type, image)
-        assert refused.value.code == "avatar_too_large"
+@given(sides, sides)
+def test_image_of_too_many_pixels_is_refused(width, height):
+    """The error names the size, in every format."""
+    for media_type, make in [(media_type, make) for media_type, makers in MAKERS.items() for make in makers]:
+        image = make(width, height) + b"the rest"
+        if max(width, height) <= PIXELS_MAX:
+            assert check_avatar(media_type, image)
+        else:
+            with pytest.raises(BadRequest, match=f"at most 4,096 pixels a side, not {width:,} x {height:,}") as refused:
+                check_avatar(media_type, image)
+            assert refused.value.code == "avatar_too_large"
 
 
 @pytest.mark.parametrize(
