@@ -64,7 +64,6 @@ DOCS = {
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 }
 MIB = 2**20
-COMMAND_LINE = re.compile(r"(?:(?<=`)|^ {4}(?:\$ )?)(?:[\w./]*/)?(solisync [^`\n]+)", re.M)
 ALONE = {"--migrate", "--new-database", "--version", "--help", "--yes", "--json"}  # options of solisync without a value
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 

@@ -27,6 +27,7 @@ from solisync.web.shared_cache import CoalescingCache
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import BIN, NO_DATA_DIR, ROOT, SECRET
 from tests.harness.entry_points import BEGIN, MODULE, SOLISYNC, TAC, TWISTD, anew, start
+from tests.harness.error_codes import table
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
 from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run, terminal
@@ -50,6 +51,10 @@ NOT_PLAYED = {
     "PUT /api/session/password",
     "POST /api/session/recover",
     "POST /api/session/reset",
+    "POST /api/auth/guest",  # guests, whom a service may refuse
+    "PUT /api/me/guest-key",
+    "POST /api/me/claim",
+    "POST /api/me/join",
     "GET /api/boards/daily/{day}",  # boards, of which it reads one
     "GET /api/boards/deals/{seed}/{draw_mode}",
 }
@@ -531,6 +536,16 @@ async def test_smoke_check_plays_a_session_and_leaves_no_account(serve, shared_d
     assert ("     this service has no pages" in check.out) == (pages == "off")
     assert service.sql("SELECT count(*) FROM users") == [(0,)]
     assert service.stop() == 0
+
+
+async def test_smoke_check_asks_every_route(server, reactor, monkeypatch):
+    """Those of NOT_PLAYED have a reason."""
+    asked = set()
+    metrics = server.service.parts.metrics
+    monkeypatch.setattr(metrics, "answered", lambda method, route, *_: asked.add(f"{method} {route}"))
+    await smoke(server.url, reactor)
+    await until(reactor, lambda: "GET /api/events" in asked)
+    assert {f"{route.method} {route.path}" for route in table() if route.listed} - asked == NOT_PLAYED
 
 
 async def test_interrupted_smoke_check_deletes_its_account(serve, launch, shared_dsn):
