@@ -5,16 +5,20 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from msgspec import Raw
 
-from solisync.rules.boards import Place, days_of
+from solisync.rules.boards import RANKS, BoardEntry, Place, days_of, page
 from solisync.rules.challenge import daily_challenge
+from solisync.storage.players import leaderboard
+from solisync.storage.replays import boards, own_replays
 from tests.harness.boards import NOON, SEED, check, verified
 from tests.harness.players import players
 from tests.harness.postgres import run_sql
 
 CLASSIC = "/api/boards/verified"
 RULESETS = ["2026-05-19", "2026-05-19", "2026-05-01"]
-LEAST = Place(-(2**31), NOON, str(UUID(int=0))).text
+NIL_ID = str(UUID(int=0))
+LEAST = Place(-(2**31), NOON, NIL_ID).text
 DAILY = "/api/boards/daily/2026-04-26"
 DEAL = f"/api/boards/deals/{SEED}/DrawOne"
 
@@ -174,6 +178,31 @@ async def test_deleted_player_leaves_every_board(server, three):
     page = await board(server, ann)
     assert [(entry["score"], entry["own"]) for entry in page["entries"]] == [(5, False)]
     assert run_sql(server.dsn, "SELECT DISTINCT user_id::text FROM board_evidence") == [(bob[0],)]
+
+
+async def test_change_names_the_boards_on_which_the_player_has_changed(server, open_database, three):
+    """Streams name the classic board, days and the leaderboard, so boards of deals are left out."""
+    (ann, *_), (bob, *_), _ = three
+    best, other, _ = [verified(server.dsn, user, score) for user, score in ((ann, 500), (ann, 300), (bob, 400))]
+    database = open_database(size=1)
+    delete, opt_out = own_replays.delete, leaderboard.opt_out
+    for work, given, changed in (
+        (delete, [ann, other], ()),
+        (delete, [ann, best], ("daily/2026-04-26", "verified")),
+        (delete, [ann, best], ()),
+        (opt_out, [ann], ("leaderboard",)),
+        (opt_out, [bob], ("daily/2026-04-26", "leaderboard", "verified")),
+        (opt_out, [bob], ()),
+    ):
+        assert (await database.transact(boards.changed_by, given[0], work, *given))[1] == changed, (work, given)
+
+
+def test_entries_beyond_ten_thousand_have_no_rank():
+    """Storage counts the entries before the first one of a page."""
+    entry = BoardEntry(RANKS - 2, "Ann", 700, Raw(b"95"), 100, 0, "Classic", "DrawOne", "1", NIL_ID, NOON, False)
+    found = page([entry] * 4, 3)
+    assert [each.rank for each in found.entries] == [RANKS - 1, RANKS, None]
+    assert found.next is not None
 
 
 async def test_pages_repeat_and_skip_nothing_while_rows_change(server):

@@ -224,14 +224,16 @@ async def test_claim_needs_a_live_session(server):
     assert (await guest.me())["guest"] is True
 
 
-async def test_claim_lists_the_replays_on_request(server):
+@pytest.mark.parametrize("wanted", [True, False, None])
+async def test_claim_lists_the_replays_on_request(server, wanted):
     """Held replays stay unlisted."""
     guest = await begin(server)
     first, second = [(await guest.upload()).json["id"] for _ in range(2)]
     server.sql("UPDATE replays SET held = true WHERE id = %s", (second,))
-    assert (await guest.claim({**NAME, "list_replays": True})).status == 200
+    asked = NAME if wanted is None else {**NAME, "list_replays": wanted}
+    assert (await guest.claim(asked)).status == 200
     recent = (await server.ask("GET", "/api/replays/recent?limit=50")).json
-    assert [(each["id"], each["username"]) for each in recent] == [(first, "ann")]
+    assert [(each["id"], each["username"]) for each in recent] == ([(first, "ann")] if wanted else [])
 
 
 async def test_only_one_of_simultaneous_claims_of_a_guest_succeeds(server):

@@ -85,7 +85,7 @@ async def top() -> list[Entry]:
     row=OwnEntry,
 )
 async def own(user_id: str) -> OwnEntry | None:
-    """The player's own entry, visible or not; None if the player doesn\'t exist."""
+    """The player's own entry, visible or not; None if the player doesn't exist."""
 
 
 # Returns a row for every player who exists, with or without an entry. The player's row is locked first, because a
@@ -99,7 +99,7 @@ async def own(user_id: str) -> OwnEntry | None:
     SELECT true FROM player
     """)
 async def opt_out(user_id: str) -> bool:
-    """Hide the player's entry, keeping its bests; False if the player doesn\'t exist."""
+    """Hide the player's entry, keeping its bests; False if the player doesn't exist."""
 
 
 async def opt_in(transaction: Transaction, user_id: str, display_name: str, bests: Bests, now: datetime) -> None:
