@@ -38,16 +38,9 @@ _RECORDS = {
     mode: (f"{mode.lower()}_best_score", f"{mode.lower()}_fastest_win_seconds")
     for mode in ("Classic", "Zen", "Challenge")
 }
-_MOST = {
-    "games_played": U32_MAX,
-    "games_won": U32_MAX,
-    "games_lost": U32_MAX,
-    "win_streak_current": U32_MAX,
-    "win_streak_best": U32_MAX,
-    "draw_one_wins": U32_MAX,
-    "draw_three_wins": U32_MAX,
-    "lifetime_score": U64_MAX,
-}
+_COUNTS = ("games_played", "games_won", "games_lost", "draw_one_wins", "draw_three_wins")
+_STREAKS = ("win_streak_current", "win_streak_best")
+_MOST = dict.fromkeys(_COUNTS + _STREAKS, U32_MAX) | {"lifetime_score": U64_MAX}
 
 _I32 = Annotated[int, Meta(ge=0, le=2**31 - 1, examples=[605])]
 
