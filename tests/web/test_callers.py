@@ -117,7 +117,7 @@ async def test_requests_to_all_routes_of_a_limit_count_together(server, limit):
     for route in routes:
         answer = await ask(route, ann, mine if by_address else new_address())
         assert (answer.status, answer.json) == (429, {"error": "too many requests"}), route
-        assert limit.seconds - 10 < int(answer.headers["retry-after"]) <= limit.seconds
+        assert 0 < int(answer.headers["retry-after"]) <= limit.seconds
     for route in islice(cycle(routes), limit.most):
         assert (await ask(route, ann if by_address else bob, another)).status != 429, route
 
