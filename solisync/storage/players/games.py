@@ -1,7 +1,7 @@
 """Games that players have sent by their ids, of which each counts once: docs/sync.md."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -150,7 +150,8 @@ def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...
     """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
     if not shares:
         return ()
-    rows = [(*game[:7], xp) for game, xp in shares]  # up to the end of the game
+    # in UTC, because PostgreSQL refuses offsets of 16 hours and more
+    rows = [(*game[:6], game.ended_at.astimezone(UTC), xp) for game, xp in shares]
     add = (ADD, user_id, _encode(rows).decode())
     return (add,) if len(rows) <= spare else (add, (FORGET, user_id, len(rows) - spare))
 
