@@ -122,7 +122,9 @@ async def test_game_counts_once_when_devices_send_it_at_once(server):
     assert {played(answer) for answer in answers} == {3}
 
 
-@pytest.mark.parametrize("ended_at", ["1992-10-10T22:24:35-17:44", "2026-11-20T18:03:00+23:59", "0001-01-02T00:00:00+16:00"])
+@pytest.mark.parametrize(
+    "ended_at", ["1992-10-10T22:24:35-17:44", "2026-11-20T18:03:00+23:59", "0001-01-02T00:00:00+16:00"]
+)
 async def test_game_with_a_large_offset_is_counted(server, ended_at):
     """PostgreSQL takes offsets of less than 16 hours alone."""
     client = await server.player("ann")

@@ -70,7 +70,9 @@ spellings = st.one_of(addresses, addresses.map(lambda text: f"[{text}]:80" if ":
 
 
 @given(
-    st.lists(st.one_of(spellings, texts(max_size=30))), spellings, st.lists(st.sampled_from(["10.1.2.3", "fd00::2"]))
+    st.lists(st.one_of(spellings, texts(max_size=30))),
+    spellings,
+    st.lists(st.sampled_from(["10.1.2.3", "fd00::2"]), max_size=HOPS_MAX - 1),
 )
 def test_hops_left_of_the_proxys_entry_are_ignored(forged, real, proxies):
     """The client may have written them."""
