@@ -335,6 +335,31 @@ def test_refused_upload_is_reported_and_loses_no_game(visit, site, status):
     assert counted(site) == (1, 1)
 
 
+def test_game_that_ends_during_a_refused_request_waits_too(visit, site):
+    """Its own request comes no earlier than the service has asked for, though it was called for before the refusal."""
+    ann = visit()
+    ann.register()
+    page = opened(ann)
+    ann.settle()
+    asked = []
+
+    def refuse(route):
+        asked.append(time.monotonic())
+        route.fulfill(status=503, headers={"Error-Code": "unavailable", "Retry-After": "1"}, json={"error": "busy"})
+
+    ann.context.route("**/api/games", refuse)
+    for seconds in (100, 90):
+        page.evaluate(ENTER, [seconds, True])
+    deadline = time.monotonic() + PATIENCE
+    while len(asked) < 4:  # one call sends three
+        assert time.monotonic() < deadline, asked
+        page.wait_for_timeout(20)
+    assert all(later - earlier >= 1 for earlier, later in itertools.pairwise(asked)), asked
+    ann.context.unroute("**/api/games")
+    until(page, SETTLED)
+    assert counted(site) == (2, 2)
+
+
 def test_signing_out_pushes_first_and_hides_the_game(visit, site):
     """The next player in this browser gets another deal. The first one finds the game after signing in again."""
     ann = visit()

@@ -6,7 +6,7 @@ import { username } from "./http.js";
 import { kept } from "./journal.js";
 import { carrier } from "./session.js";
 
-/** @typedef {{error: import("./http.js").Refusal, until: number}} Trouble the error of an attempt, and the time of the next one */
+/** @typedef {{error: import("./http.js").Refusal, waits: boolean}} Trouble the error of an attempt, and whether the next one must wait */
 
 const AGAIN_S = 60;
 
@@ -16,18 +16,26 @@ let timer = 0;
 
 const client = new Client("", kept, carrier, false);
 
-/** Send everything, unless it must wait. Set `trouble` to the obstacle, and dispatch the event "outbox". @param {boolean} [forced] don't wait @param {boolean} [again] try again what the service has refused */
-export async function settle(forced = false, again = false) {
-  if (!username() || (!forced && trouble && Date.now() < trouble.until)) return;
+let last = Promise.resolve();
+
+/** Send everything, unless it must wait. Calls run one after the other, so that each knows the trouble of the one before. @param {boolean} [forced] don't wait @param {boolean} [again] try again what the service has refused */
+export const settle = (forced = false, again = false) =>
+  (last = last.catch(() => {}).then(() => attempt(forced, again)));
+
+/** Set `trouble` to the obstacle, and dispatch the event "outbox". @param {boolean} forced @param {boolean} again */
+async function attempt(forced, again) {
+  if (!username() || (!forced && trouble?.waits)) return;
   clearTimeout(timer);
-  trouble = await client.sync({ again }).then(
-    () => null,
-    (error) => {
-      if (error.passes === undefined) throw error; // a mistake in a script
-      return { error, until: error.passes ? Date.now() + 1000 * (error.retryAfter || AGAIN_S) : Infinity };
-    },
-  );
-  if (trouble && trouble.until < Infinity) timer = setTimeout(whenVisible, trouble.until - Date.now());
+  const error = await client.sync({ again }).catch((error) => {
+    if (error.passes === undefined) throw error; // a mistake in a script
+    return error;
+  });
+  const failed = (trouble = error ? { error, waits: true } : null);
+  const next = () => {
+    if (failed) failed.waits = false;
+    whenVisible();
+  };
+  if (error?.passes) timer = setTimeout(next, 1000 * (error.retryAfter || AGAIN_S));
   dispatchEvent(new Event("outbox"));
 }
 

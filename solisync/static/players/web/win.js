@@ -137,7 +137,7 @@ function whereKept(all, trouble) {
   if (owner !== name) return [`Saved on this device ${owner ? `for ${owner}` : "only"}${others}.`, signIn];
   const refused = wins.some((/** @type {any} */ win) => win.id === game.id && win.refused);
   if (!trouble && !refused) return ["Uploading …"];
-  if (refused || !trouble || trouble.until === Infinity) return ["Saved on this device, but not sent yet."];
+  if (refused || !trouble || !trouble.error.passes) return ["Saved on this device, but not sent yet."];
   return [
     `Saved on this device. It will be sent when ${trouble.error.status ? "the service answers" : "you’re back online"}.`,
   ];
