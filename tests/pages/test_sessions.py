@@ -58,7 +58,7 @@ def test_page_loads_cost_no_refresh(ann):
     assert ann.refreshes == []
     keys = ann.page.evaluate("Object.keys(localStorage).sort().join()")
     # localStorage has names and ids of accounts and the streak, but no token
-    assert keys == "solisync,solisync.accounts,solisync.streak"
+    assert keys == "solisync,solisync.accounts,solisync.streak,solisync.waiting"
 
 
 def test_new_tab_is_signed_in_by_the_cookie(ann):

@@ -75,5 +75,16 @@ export async function send(path, more) {
   throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, retryAfter);
 }
 
+const WAITING = `${KEY}.waiting`;
+
+/** Note the players with games that wait to be sent, so that a look at storage tells pages whether there are any. @param {string[]} names */
+export const noteWaiting = (names) => keep(local, WAITING, names.join(" "));
+
+/** Whether games of the signed-in player may wait to be sent: until there is a note, nobody knows. */
+export function waits() {
+  const name = username();
+  return Boolean(local && name && (local.getItem(WAITING)?.split(" ").includes(name) ?? true));
+}
+
 /** The storage key for the time of the last attempt to use a session again that the service has refused. */
 export const ASIDE = `${KEY}.aside`;

@@ -5,8 +5,9 @@
  * It has the players by their names; the one named "" has the games that were played signed out.
  */
 
+import * as device from "./device_journal.js";
 import { accept, entering, isUnsent, Kept, localTime, moveGames, playerOf, sendAgain } from "./device_journal.js";
-import { username } from "./http.js";
+import { noteWaiting, username } from "./http.js";
 import { indexedDbStore } from "./indexed_db.js";
 
 /**
@@ -38,13 +39,24 @@ const held = new Promise((resolve) => {
   });
 });
 
+/** The players with games that wait to be sent. @param {any} value of the store */
+const waiting = (value) =>
+  Object.entries(device.journalOf(value).players)
+    .filter(([name, { games }]) => name !== GUEST && games.some((each) => isUnsent(each) || device.waits(each)))
+    .map(([name]) => name);
+
 const store = indexedDbStore(KEY);
 /** The journal in IndexedDB. */
 export const kept = new Kept(
   {
     ...store,
     async change(alter) {
-      const result = await store.change(alter);
+      const result = await store.change((value) => {
+        const before = waiting(value);
+        const [next, result] = alter(value);
+        noteWaiting([...before, ...waiting(next)]); // right also if this transaction fails, or the browser
+        return [next, result];
+      });
       channel.postMessage("changed");
       dispatchEvent(new Event("journal"));
       return result;

@@ -1,9 +1,11 @@
 // @ts-check
-/** When the player's journal is sent: after each game, and again after errors. client.js does it. */
+/** When the player's journal is sent, and what pages say until then. client.js sends it. */
 
 import { Client } from "./client.js";
-import { username } from "./http.js";
+import { DAY_HOURS } from "./goal.js";
+import { username, waits } from "./http.js";
 import { kept } from "./journal.js";
+import { countDown, counted, h, sentence } from "./page.js";
 import { carrier } from "./session.js";
 
 /** @typedef {{error: import("./http.js").Refusal, waits: boolean}} Trouble the error of an attempt, and whether the next one must wait */
@@ -30,6 +32,7 @@ async function attempt(forced, again) {
     if (error.passes === undefined) throw error; // a mistake in a script
     return error;
   });
+  if (!error && waits()) await kept.change(() => {}).catch(() => {}); // notes that nothing waits
   const failed = (trouble = error ? { error, waits: true } : null);
   const next = () => {
     if (failed) failed.waits = false;
@@ -52,3 +55,21 @@ addEventListener("session", () => {
   settle(true);
 });
 document.addEventListener("visibilitychange", whenVisible);
+
+/** What waits, and why. @param {import("./http.js").Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
+export function inWords(error, wins, games) {
+  const late = wins.some(({ day }) => day)
+    ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).`
+    : "";
+  const count = wins.length || games;
+  const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
+  const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
+  return h("p", {}, error.code === "network" ? `Not connected: ${waits}` : `${waits} ${sentence(error)} `, full);
+}
+
+/** Add a button that tries again, when the service allows it. @param {HTMLElement} place */
+export function addButton(place) {
+  const again = h("button", { type: "button", click: () => settle(true, true) }, "Try again");
+  place.append(again);
+  if (trouble?.error.retryAfter) countDown(trouble.error.retryAfter, place, again);
+}

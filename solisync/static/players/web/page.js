@@ -1,7 +1,7 @@
 // @ts-check
 /** Parts that all pages share: elements, texts, errors with a way to try again, and the header. */
 
-import { local, Refusal, username } from "./http.js";
+import { local, Refusal, username, waits } from "./http.js";
 
 /** Loaded only for signed-in players. */
 const api = () => import("./api.js");
@@ -287,3 +287,8 @@ for (const show of [header, showStreak]) {
   addEventListener("session", show);
   show();
 }
+
+/** Send what waits to be sent, as soon as there is a connection. /play does this by itself. */
+const send = () => waits() && !byId("outbox") && import("./waiting.js").catch(() => {});
+for (const event of ["online", "journal"]) addEventListener(event, send); // "journal": it has changed, as by a sign-in
+send();

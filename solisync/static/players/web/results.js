@@ -2,10 +2,9 @@
 /** Finished games on /play: their journal, the board of the day, unsent games, and games that were played signed out. */
 
 import { readOwn } from "./api.js";
-import { DAY_HOURS } from "./goal.js";
 import { username } from "./http.js";
 import { enter, GUEST, handOver, journalOf, journals } from "./journal.js";
-import { byId, counted, countDown, h, put, sentence } from "./page.js";
+import { byId, counted, h, put } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
 
@@ -94,24 +93,10 @@ async function renderOutbox(all, trouble) {
   const kept = trouble && wins.length + games.length;
   const unsaved =
     all.unsaved > 0 && h("p", {}, "This browser can’t save finished games now. Keep this page open until it can.");
-  const told = put("waiting", "", [unsaved || (kept ? waiting(trouble.error, wins, games.length) : "")]);
-  if (told && !kept) byId("retry").replaceChildren();
-  else if (told) {
-    const again = h("button", { type: "button", click: async () => (await outbox()).settle(true, true) }, "Try again");
-    byId("retry").replaceChildren(again);
-    if (trouble?.error.retryAfter) countDown(trouble.error.retryAfter, byId("retry"), again);
-  }
-}
-
-/** @param {import("./http.js").Refusal} error @param {import("./journal.js").Win[]} wins @param {number} games */
-function waiting(error, wins, games) {
-  const late = wins.some(({ day }) => day)
-    ? ` To appear on a day’s board, a win must arrive within ${DAY_HOURS} hours of the start of that day (UTC).`
-    : "";
-  const count = wins.length || games;
-  const waits = `${counted(count, wins.length ? "win" : "game")} ${count === 1 ? "waits" : "wait"} to be sent.${late}`;
-  const full = error.code === "replay_storage_full" && h("a", { href: "/account" }, "Delete some of your games");
-  return h("p", {}, error.code === "network" ? `Not connected: ${waits}` : `${waits} ${sentence(error)} `, full);
+  const { inWords, addButton } = Object(kept && (await outbox()));
+  if (!put("waiting", "", [unsaved || inWords?.(trouble?.error, wins, games.length)])) return;
+  byId("retry").replaceChildren();
+  addButton?.(byId("retry"));
 }
 
 /** Follow live events if a player is signed in (docs/live.md). @param {string} name @param {() => Promise<unknown>} again @param {(event: any) => boolean} concerns @param {object} [more] */

@@ -5,7 +5,6 @@ import { exchange } from "./api.js";
 import { username } from "./http.js";
 import { forget, journalOf, journals } from "./journal.js";
 import { sleep } from "./transport.js";
-import { settle } from "./outbox.js";
 import { counted, h } from "./page.js";
 
 const SETTLE_MS = 5_000;
@@ -42,7 +41,10 @@ const leaves = (name, games) =>
 /** Sign out, and remove the player's progress from this browser. */
 export async function signOut() {
   const name = username() ?? "";
-  if (await unsent(name)) await Promise.race([settle(true).catch(() => {}), sleep(SETTLE_MS)]);
+  if (await unsent(name)) {
+    const sent = import("./outbox.js").then(({ settle }) => settle(true)).catch(() => {});
+    await Promise.race([sent, sleep(SETTLE_MS)]);
+  }
   const games = await unsent(name);
   if (games && !(await leaves(name, games))) return;
   await exchange("DELETE", "/api/session");
