@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { hostname } from "node:os";
+import { hostname, uptime } from "node:os";
 import { dirname, join } from "node:path";
 import { threadId } from "node:worker_threads";
 import { Queues } from "./src/stores.js";
@@ -13,6 +13,8 @@ const [FILE, FORMER] = ["solisync-2.json", "solisync.json"];
 const LOOK_MS = 20;
 const BEAT_MS = 5_000;
 const SILENCE_MS = 30_000;
+const TICK_MS = 10; // of Linux, for the times of processes
+const SLACK_MS = 10_000; // between two readings of the clock
 const AWAKE_MS = 1_000; // the most that one look adds to a silence: during a longer pause, the holder may have slept too
 
 /** The marks of this thread's locks: after a restart, it may have the number of a killed process. @type {Set<string>} */
@@ -40,11 +42,26 @@ function hasEnded(text) {
   const [pid, thread] = mark.split(".").map(Number);
   if (place !== HERE) return false;
   if (pid === process.pid) return thread === threadId && !marks.has(mark);
+  return !runs(pid);
+}
+
+/** @param {number} pid */
+function runs(pid) {
   try {
-    return !process.kill(pid, 0);
+    return process.kill(pid, 0);
   } catch (error) {
-    return error.code === "ESRCH";
+    return error.code !== "ESRCH"; // another user's
   }
+}
+
+/** Whether a process of version 1.1 holds a lock: that version writes no beats. A process that began after the lock has another's number. @param {string} text of the lock @param {string} path */
+async function isFormers(text, path) {
+  const [, pid] = /^(\d+)\.[^. ]+$/.exec(text) ?? [];
+  if (!pid || !runs(Number(pid))) return false;
+  const ticks = textOf(() => readFileSync(`/proc/${pid}/stat`, "utf8")).replace(/.*\)/s, "").split(" ")[20]; // since the machine began
+  const began = Date.now() - 1000 * uptime() + TICK_MS * Number(ticks ?? 0);
+  const lock = await stat(path).catch(unless("ENOENT"));
+  return lock !== null && lock.mtimeMs > began - SLACK_MS;
 }
 
 /** @param {string[]} files @param {string} prefix */
@@ -62,7 +79,8 @@ const unless = (code) => (error) => {
  * It contains the holder's mark and a number that changes every five seconds, or nothing when it is free. A lock whose
  * holder has ended, or whose text hasn't changed for thirty seconds, is free too: that is measured by the waiter's own
  * clock. The next holder links a file as the next number, which only one process can do. A holder that was stopped
- * learns from `held` that there is a higher number.
+ * learns from `held` that there is a higher number. One of version 1.1 doesn't, so its lock is never taken over while it
+ * may run: after a silence this throws an error instead.
  * @template T @param {string} directory @param {string} name @param {(held: () => boolean) => Promise<T>} work @returns {Promise<T>}
  */
 async function locked(directory, name, work) {
@@ -82,6 +100,7 @@ async function locked(directory, name, work) {
     silence = seen === `${last} ${text}` ? silence + Math.min(now - looked, AWAKE_MS) : 0;
     [seen, looked] = [`${last} ${text}`, now];
     if (text && !hasEnded(text) && silence < SILENCE_MS) continue;
+    if (await isFormers(text, at(last))) throw new Error("a program of version 1.1 uses this directory");
     const number = last + 1;
     const file = await open(own, "w", 0o600);
     marks.add(mark);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -113,10 +113,32 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
       assert.ok((await seconds(() => store.change(add))) < 1);
     }),
 
-    t.test("a lock of version 1.1 is taken over after a silence", async () => {
+    t.test("a lock of version 1.1 is never taken over from a process that runs", async () => {
       const directory = await place();
       const former = await formerStore(directory);
       await writeFile(join(directory, "work.lock.7"), `${process.ppid}.a`);
+      const refused = () => assert.rejects(former.exclusively("work", async () => {}), /version 1.1 uses/);
+      assert.ok((await seconds(refused)) >= SILENCE_S);
+      await writeFile(join(directory, "work.lock.7"), "");
+      assert.ok((await seconds(() => former.exclusively("work", async () => {}))) < 1);
+    }),
+
+    t.test("a lock of version 1.1 is taken over after a silence if its process has ended", async () => {
+      const directory = await place();
+      const former = await formerStore(directory);
+      const ended = program("", directory);
+      await once(ended, "exit");
+      await writeFile(join(directory, "work.lock.7"), `${ended.pid}.a`);
+      assert.ok((await seconds(() => former.exclusively("work", async () => {}))) >= SILENCE_S);
+    }),
+
+    t.test("a lock of version 1.1 is taken over after a silence if another process has its number now", async () => {
+      const directory = await place();
+      const former = await formerStore(directory);
+      const lock = join(directory, "work.lock.7");
+      await writeFile(lock, `${process.pid}.a`);
+      const before = Date.now() / 1000 - process.uptime() - 60;
+      await utimes(lock, before, before);
       assert.ok((await seconds(() => former.exclusively("work", async () => {}))) >= SILENCE_S);
     }),
 
