@@ -58,7 +58,9 @@ function runs(pid) {
 async function isFormers(text, path) {
   const [, pid] = /^(\d+)\.[^. ]+$/.exec(text) ?? [];
   if (!pid || !runs(Number(pid))) return false;
-  const ticks = textOf(() => readFileSync(`/proc/${pid}/stat`, "utf8")).replace(/.*\)/s, "").split(" ")[20]; // since the machine began
+  const ticks = textOf(() => readFileSync(`/proc/${pid}/stat`, "utf8"))
+    .replace(/.*\)/s, "")
+    .split(" ")[20]; // since the machine began
   const began = Date.now() - 1000 * uptime() + TICK_MS * Number(ticks ?? 0);
   const lock = await stat(path).catch(unless("ENOENT"));
   return lock !== null && lock.mtimeMs > began - SLACK_MS;

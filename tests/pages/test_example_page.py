@@ -58,6 +58,33 @@ def test_example_page_makes_the_guest_a_player(example):
     shown(example(), "who", "ann")
 
 
+OFFLINE = """async (folder) => {
+  const { indexedDbStore, Solisync } = await import(`${folder}src/solisync.js`);
+  window.solis = new Solisync("", { store: indexedDbStore("game"), background: false });
+  const code = await solis.restoreOr(() => solis.guest()).then(() => "none", (error) => error.code);
+  await solis.finish({ id: crypto.randomUUID(), won: true, score: 100, seconds: 60, draw: 1 });
+  return [code, (await solis.totals()).games_won, await solis.unsent()];
+}"""
+ONLINE = """async () => {
+  await solis.guest();
+  await solis.sync();
+  return [(await solis.me()).guest, (await solis.totals()).games_won, await solis.unsent()];
+}"""
+
+
+def test_games_are_stored_and_shown_before_the_rest_of_the_client_can_be_loaded(visitor):
+    """Without a connection, a request fails as any other. The next one loads the rest and sends the game."""
+    context = visitor.context
+    context.route(
+        f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2])
+    )
+    context.route(f"**{FOLDER}src/account.js", lambda route: route.abort())
+    page = visitor.open("/leaderboard")
+    assert page.evaluate(OFFLINE, FOLDER) == ["network", 1, 1]
+    context.unroute(f"**{FOLDER}src/account.js")
+    assert page.evaluate(ONLINE) == [True, 1, 0]
+
+
 def test_example_page_plays_when_the_browser_keeps_no_data_of_sites(chromium, site, tmp_path):
     """Chromium then refuses localStorage, IndexedDB and locks, each in its own way."""
     (tmp_path / "Default").mkdir()

@@ -1,4 +1,4 @@
-"""Tests of games that wait to be sent: each page sends them as soon as there is a connection, and names them until then."""
+"""Tests of games that wait: each page sends them as soon as there is a connection, and names them until then."""
 
 import pytest
 

@@ -62,7 +62,7 @@ export const playerOf = (journal, name) => (journal.players[name] ??= complete()
 /** @param {Entry} entry */
 export const isUnsent = ({ settled, error }) => !settled && !error;
 
-/** @param {Entry} entry */
+/** Whether a game must be sent, perhaps again. @param {Entry} entry */
 export const isDue = (entry) => isUnsent(entry) || entry.again;
 
 /** Whether an upload waits. @param {Entry} entry */
@@ -73,28 +73,6 @@ export const entryOf = ({ players }, id) =>
   Object.values(players)
     .flatMap(({ games }) => games)
     .find(({ game }) => game.game_id === id);
-
-/** Send games again that the service has settled since a time: it can lose what it has acknowledged. @param {Player} player @param {number} [since] */
-export function sendAgain({ games }, since = 0) {
-  for (const entry of games) if (entry.settled && entry.settled >= since && !entry.error) entry.again = true;
-}
-
-/** Take an answer of the service. If it has lost games, send all again. @param {Player} player @param {any} merged @param {number} [counted] how many games are new in it */
-export function accept(player, merged, counted = 0) {
-  if (merged.stats.games_played - counted < player.played) sendAgain(player);
-  player.latest = merged;
-  player.played = merged.stats.games_played;
-}
-
-/** Move games to another account: those that aren't settled, or all. @param {Journal} journal @param {string} from @param {string} to @param {boolean} all */
-export function moveGames(journal, from, to, all) {
-  const old = journal.players[from];
-  if (!old || from === to) return;
-  const goes = (/** @type {Entry} */ entry) => all || isUnsent(entry);
-  playerOf(journal, to).games.push(...old.games.filter(goes));
-  old.games = old.games.filter((entry) => !goes(entry));
-  if (all) delete journal.players[from];
-}
 
 /** Remove what is old or empty. @param {Journal} journal @param {number} now */
 export function tidy({ players }, now) {
@@ -140,10 +118,6 @@ export function entering(record, ended, as = null) {
   };
 }
 
-/** The id of the account whose token this is. @param {{access_token: string}} pair */
-export const accountOf = ({ access_token: token }) =>
-  String(JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).sub);
-
 /** A time as local time with its offset. @param {Date} moment */
 export function localTime(moment) {
   const minutes = -moment.getTimezoneOffset();
@@ -157,7 +131,7 @@ async function stored(work) {
   try {
     return await work();
   } catch (error) {
-    const { SolisyncError } = await import("./transport.js");
+    const { SolisyncError } = await import("./error.js");
     if (error instanceof SolisyncError) throw error;
     throw Object.assign(new SolisyncError(0, "storage", "Your games can’t be saved on this device now."), {
       cause: error,
@@ -200,6 +174,13 @@ export class Kept {
       throw error;
     });
     return this.#opened;
+  }
+
+  /** The id of the signed-in account, or null. */
+  async player() {
+    await this.opened();
+    const { player, session, refused } = await this.read();
+    return session && !refused ? player : null;
   }
 
   async read() {

@@ -7,7 +7,8 @@
  * of version 1.1 may still be open and finish games.
  */
 
-import { accountOf, entryOf, localTime, moveGames, playerOf } from "./device_journal.js";
+import { entryOf, localTime, playerOf } from "./device_journal.js";
+import { accountOf, moveGames } from "./settling.js";
 
 /** @typedef {import("./device_journal.js").Entry} Entry */
 

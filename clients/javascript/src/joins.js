@@ -1,12 +1,13 @@
 // @ts-check
 /** Joins: a player takes over the games of a guest. */
 
-import { accept, accountOf, DAY_MS, moveGames, playerOf } from "./device_journal.js";
+import { DAY_MS, playerOf } from "./device_journal.js";
+import { unanswered } from "./error.js";
+import { accept, accountOf, moveGames } from "./settling.js";
 import { become, leaveGuest } from "./tokens.js";
-import { unanswered } from "./transport.js";
 
 /**
- * @typedef {import("./transport.js").SolisyncError} SolisyncError
+ * @typedef {import("./error.js").SolisyncError} SolisyncError
  * @typedef {{kept: import("./device_journal.js").Kept, tokens: import("./tokens.js").Tokens,
  *   ask: (method: string, path: string, content?: {body: string}) => Promise<any>}} Tools `ask` sends a request as the player
  */

@@ -1,164 +1,195 @@
 // @ts-check
-/** The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it. */
+/**
+ * The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it.
+ *
+ * This module has what needs no connection: it stores finished games and shows the player's progress. account.js, which
+ * has the rest, loads at the first request.
+ */
 
-import { Client } from "./client.js";
-import { accountOf, Kept, moveGames, playerOf, SIGNED_OUT } from "./device_journal.js";
+import { entering, isUnsent, Kept, waits } from "./device_journal.js";
+import { loaded, SolisyncError } from "./error.js";
+import { shown } from "./shown.js";
 import { memoryStore } from "./stores.js";
-import { become, leaveGuest, Tokens } from "./tokens.js";
-import { repeated, request, SolisyncError } from "./transport.js";
 
 export { indexedDbStore } from "./indexed_db.js";
 export { localStorageStore, memoryStore } from "./stores.js";
 export { SolisyncError };
 
 /**
+ * @typedef {import("./account.js").Account} Account
+ * @typedef {import("./account.js").Change} Change
  * @typedef {import("./client.js").Options} Options
- * @typedef {import("./client.js").GameRecord} GameRecord
- * @typedef {import("./client.js").Change} Change
+ * @typedef {import("./device_journal.js").GameRecord} GameRecord
  * @typedef {import("./stores.js").Store} Store
+ * @typedef {import("../messages.js").VerdictAnswer["status"]} Status
+ * @typedef {{signedIn: undefined, signedOut: string, progress: undefined, verdict: {replay_id: string, game_id: string | null, status: Status},
+ *   trouble: SolisyncError, event: import("../messages.js").StreamEvent}} Events the data of events, by name
  */
 
-export class Solisync extends Client {
-  #tokens;
-  #tools;
-  #keyed = false;
+const AGAIN_S = 60;
+
+export class Solisync {
+  /** @type {Map<string, Set<(data: any) => void>>} */
+  #listeners = new Map();
+  #closed = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** The boards of the stream, if one was asked for. @type {string[] | undefined} */
+  #boards;
+  #kept;
+  #load;
+  /** @type {Promise<Account> | undefined} */
+  #loading;
 
   /** @param {string} url the address of the service @param {{store?: Store, background?: boolean, now?: () => Date}} [settings] `background`: sync by itself after each game, and again after errors */
   constructor(url, { store = memoryStore(), background = true, now = () => new Date() } = {}) {
-    const kept = new Kept(store, now, () => import("./former.js"));
-    const tokens = new Tokens(url, kept, (why) => this.tell("signedOut", why));
-    super(url, kept, tokens, background);
-    this.#tokens = tokens;
-    this.#tools = { kept: this.kept, tokens: this.#tokens, ask: this.ask.bind(this) };
+    this.#kept = new Kept(store, now, () => import("./former.js"));
+    const { signal: closed } = this.#closed;
+    const owner = { tell: this.#tell.bind(this), later: this.#later.bind(this), closed };
+    this.#load = async () => new (await loaded(import("./account.js"))).Account(url, this.#kept, owner);
+    this.background = background;
+    const online = () => {
+      this.#loading?.then((account) => account.restart());
+      this.#later(0);
+    };
+    globalThis.addEventListener?.("online", online, { signal: closed }); // in browsers
   }
 
+  async #account() {
+    this.#loading ??= this.#load().catch((error) => {
+      this.#loading = undefined;
+      throw error;
+    });
+    const account = await this.#loading;
+    if (this.#boards) account.stream(this.#boards);
+    return account;
+  }
+
+  /** A method of account.js. @template {keyof Account} Name @param {Name} name @returns {Account[Name]} */
+  #online(name) {
+    const run = async (/** @type {any[]} */ ...given) => /** @type {any} */ (await this.#account())[name](...given);
+    return /** @type {any} */ (run);
+  }
+
+  /** Sign in to this device's guest, an account without a password, or create it. */
+  guest = this.#online("guest");
+  /** Create an account. */
+  register = this.#online("register");
+  /** Log in. */
+  login = this.#online("login");
+  /** Give the guest a username and a password. After a lost answer, the same again succeeds. */
+  claim = this.#online("claim");
+  /** Log in as a player, who takes over the guest's games. After an error, call this again. */
+  join = this.#online("join");
+  /** End the session. Unsent games stay in the store until the same player logs in. A guest is deleted, with its games. */
+  signOut = this.#online("signOut");
+  /** Exchange the tokens. Requests do this by themselves. */
+  refresh = this.#online("refresh");
+  /** The player's data from the service. */
+  me = this.#online("me");
+  /** The deal of the day, with its seed as text. */
+  daily = this.#online("daily");
+  /** Pull the newest progress. */
+  pull = this.#online("pull");
+  /** Push other progress than games, which the service merges with the player's. */
+  push = this.#online("push");
+  /** The verdict on a win, or null before its upload. */
+  verdict = this.#online("verdict");
+
   /** The id of the signed-in account, or null. */
-  async player() {
-    await this.kept.opened();
-    const { player, session, refused } = await this.kept.read();
-    return session && !refused ? player : null;
+  player() {
+    return this.#kept.player();
   }
 
   /** Continue the stored session; without one, run `begin`. @param {() => Promise<unknown>} begin such as `() => solis.guest()` */
   async restoreOr(begin) {
-    if (!(await this.player())) await this.alone(() => this.#restore()).catch(() => {}); // the next sync tries again
+    if (!(await this.player())) await this.#online("restored")().catch(() => {}); // the next sync tries again
     if (!(await this.player())) await begin();
-    else this.later(0);
+    else this.#later(0);
   }
 
-  /** Continue a session that the service has refused, if it accepts it again. */
-  async #restore() {
-    if (await this.#tokens.restored()) this.tell("signedIn");
+  /** Call `listener` at each event of a name. Return a function that ends this. @template {keyof Events} Name @param {Name} name @param {(data: Events[Name]) => void} listener */
+  on(name, listener) {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener));
+    return () => listeners.delete(listener);
   }
 
-  #begun() {
-    this.tell("signedIn");
-    this.later(0);
+  /** @param {keyof Events} name @param {any} [data] */
+  #tell(name, data) {
+    for (const listener of this.#listeners.get(name) ?? []) queueMicrotask(() => listener(data)); // its errors are the game's
   }
 
-  /** @param {string} path @param {string} username @param {string} password @param {Options} options */
-  #begin(path, username, password, { signal }) {
-    return this.alone(async () => {
-      const { pair, player } = await this.#tokens.begun(path, username, password, signal);
-      await this.kept.change((journal) => {
-        const { guest, joining } = journal;
-        const account = accountOf(pair);
-        if (guest?.gone && guest.id && !guest.left) moveGames(journal, guest.id, account, false);
-        if (guest?.gone) journal.guest = null;
-        journal.joining = account === journal.player ? joining : null;
-        become(journal, pair, player);
-      });
-      this.#begun();
-    });
+  /** Store a finished game, and send it later; this needs no session. The same game again changes nothing. After an error with the code "storage", the client keeps the game in memory, and tries again to store it. @param {GameRecord} record */
+  async finish(record) {
+    const enter = entering(record, new Date(this.#kept.now()));
+    await this.#kept
+      .note(enter)
+      .catch((error) => {
+        this.#later(AGAIN_S);
+        throw error;
+      })
+      .finally(() => this.#tell("progress"));
+    this.#later(0);
   }
 
-  /** Sign in to this device's guest, an account without a password, or create it. If there is a session, it stays. @param {Options & {anew?: boolean}} [options] `anew`: after an error, give up the guest that is gone, or the player's session that is set aside. A gone guest's unsent games go along */
-  guest(options) {
-    return this.alone(async () => {
-      const { session, isGuest } = await this.kept.read();
-      if (session && isGuest === false && !options?.anew) await this.#tokens.session(); // a player's session that is set aside
-      if (!(await this.player()) && (await this.#tokens.guest(options))) this.#begun();
-    });
+  /** Send all games, upload all wins, and pull the newest progress. @param {Options & {again?: boolean}} [options] `again`: upload also what the service has refused */
+  async sync(options) {
+    try {
+      await this.#kept.save();
+      await (await this.#account()).sync(options);
+    } finally {
+      this.#tell("progress");
+    }
   }
 
-  /** Create an account. @param {string} username @param {string} password @param {Options} [options] */
-  register(username, password, options = {}) {
-    return this.#begin("/api/auth/register", username, password, options);
+  /** Sync after a pause, and again after errors. @param {number} seconds */
+  #later(seconds) {
+    if (!this.background || this.#closed.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () =>
+        this.sync().catch((error) => {
+          if (error.code !== "signed_out") this.#tell("trouble", error);
+          if (error.passes) this.#later(error.retryAfter || AGAIN_S);
+        }),
+      1000 * seconds,
+    );
   }
 
-  /** Log in. @param {string} username @param {string} password @param {Options} [options] */
-  login(username, password, options = {}) {
-    return this.#begin("/api/auth/login", username, password, options);
+  async #player() {
+    await this.#kept.opened().catch(() => {});
+    const { player, players } = await this.#kept.shown();
+    return players[player ?? ""];
   }
 
-  /** The player's data from the service. @param {Options} [options] @returns {Promise<import("../messages.js").Me>} */
-  me(options) {
-    return this.ask("GET", "/api/me", options);
+  /** The player's statistics, with all unsent games; Infinity seconds of a fastest win before the first one. @returns {Promise<import("../messages.js").Stats>} */
+  async totals() {
+    return shown(await this.#player()).stats;
   }
 
-  /** Give the guest a username and a password. After a lost answer, the same again succeeds. @param {string} username @param {string} password @param {Options & {listReplays?: boolean}} [options] `listReplays`: list the guest's wins publicly */
-  async claim(username, password, { signal, listReplays = false } = {}) {
-    const body = JSON.stringify({ username, password: password.normalize(), list_replays: listReplays });
-    const { id } = await this.ask("POST", "/api/me/claim", { body, signal });
-    await this.kept.change((journal) => {
-      if (journal.player === id) leaveGuest(journal);
-    });
+  /** The player's progress, with the statistics and days of unsent games; null before the first sync. @returns {Promise<import("../messages.js").Payload | null>} */
+  async progress() {
+    const player = await this.#player();
+    return player?.latest ? shown(player) : null;
   }
 
-  /** Log in as a player, who takes over the guest's games. After an error, call this again. @param {string} username @param {string} password @param {Options} [options] */
-  join(username, password, options = {}) {
-    return this.alone(async () => {
-      const { beginJoin, finishJoin } = await import("./joins.js");
-      if ((await this.kept.read()).joining === null) {
-        const { username: name } = await this.me(options);
-        if (name === username.trim()) return; // it has succeeded before
-        await this.send(options); // the games of the guest reach the service
-        const { pair, player } = await this.#tokens.begun("/api/auth/login", username, password, options.signal);
-        await this.#tokens.settled((journal) => beginJoin(journal, pair, player));
-      }
-      await finishJoin(this.#tools).finally(() => this.#begun());
-    });
+  /** The number of games that aren't sent or uploaded yet. */
+  async unsent() {
+    const { games = [] } = Object(await this.#player());
+    return games.filter((/** @type {import("./device_journal.js").Entry} */ entry) => isUnsent(entry) || waits(entry))
+      .length;
   }
 
-  /** End the session. Unsent games stay in the store until the same player logs in. A guest is deleted, with its games. */
-  signOut() {
-    return this.alone(async () => {
-      const { refused, isGuest } = await this.kept.read();
-      const isSetAside = refused && isGuest === false; // the service can't end it
-      const { guest = false } = isSetAside ? {} : await this.me();
-      if (guest) await this.ask("DELETE", "/api/account");
-      else if (!isSetAside) await this.#tokens.leave();
-      await this.kept.change((journal) => {
-        const name = String(journal.player);
-        if (guest) delete journal.players[name];
-        else Object.assign(playerOf(journal, name), { latest: null, played: 0 });
-        if (guest || journal.guest?.left) journal.guest = null;
-        Object.assign(journal, SIGNED_OUT);
-      });
-      this.tell("signedOut", "left");
-    });
+  /** Keep a stream of events open, pull when the progress has changed elsewhere, and report verdicts. @param {string[]} [boards] whose changes are events too */
+  stream(boards = []) {
+    this.#boards ??= boards;
+    this.#account().catch(() => {}); // the next request tries again
   }
 
-  /** Exchange the tokens. Requests do this by themselves. */
-  async refresh() {
-    await this.kept.opened();
-    await this.#tokens.renew(await this.#tokens.session());
-  }
-
-  /** The deal of the day, with its seed as text. @param {Options} [options] @returns {Promise<import("./klondike_game.js").Day & {seed: string}>} */
-  async daily(options = {}) {
-    const { json } = await repeated(() => request(`${this.url}/api/daily-challenge`, options), options.signal);
-    return { ...json, seed: String(json.seed) };
-  }
-
-  /** @protected */
-  async prepare() {
-    await this.#restore();
-    if ((await this.kept.read()).joining)
-      await (await import("./joins.js")).firstJoin(this.#tools, (error) => this.tell("trouble", error));
-    const { isGuest, guest, player } = await this.kept.read();
-    if (this.#keyed || isGuest === false || (guest?.had && guest.id === player)) return;
-    await (await import("./guest_keys.js")).giveKey(this.#tools);
-    this.#keyed = true; // once a start
+  /** End the stream and the work in the background. The store stays. */
+  close() {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
   }
 }

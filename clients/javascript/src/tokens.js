@@ -8,8 +8,10 @@
  * of a guest is always tried again.
  */
 
-import { accountOf, DAY_MS, moveGames, sendAgain, playerOf } from "./device_journal.js";
-import { newKey, post, repeated, SolisyncError, unanswered } from "./transport.js";
+import { DAY_MS, playerOf } from "./device_journal.js";
+import { SolisyncError, unanswered } from "./error.js";
+import { accountOf, moveGames, sendAgain } from "./settling.js";
+import { newKey, post, repeated } from "./transport.js";
 
 /**
  * @typedef {import("./device_journal.js").Journal} Journal

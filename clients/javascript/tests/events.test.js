@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Stream } from "../src/events.js";
-import { SolisyncError } from "../src/transport.js";
+import { SolisyncError } from "../src/error.js";
 
 const hello = 'event: hello\ndata: {"revision":null}\n\n';
 

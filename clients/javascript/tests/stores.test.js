@@ -117,7 +117,11 @@ test("what remains of a lock when its process is killed or sleeps", { concurrenc
       const directory = await place();
       const former = await formerStore(directory);
       await writeFile(join(directory, "work.lock.7"), `${process.ppid}.a`);
-      const refused = () => assert.rejects(former.exclusively("work", async () => {}), /version 1.1 uses/);
+      const refused = () =>
+        assert.rejects(
+          former.exclusively("work", async () => {}),
+          /version 1.1 uses/,
+        );
       assert.ok((await seconds(refused)) >= SILENCE_S);
       await writeFile(join(directory, "work.lock.7"), "");
       assert.ok((await seconds(() => former.exclusively("work", async () => {}))) < 1);

@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { repeated, request, secondsOf, SolisyncError } from "../src/transport.js";
+import { SolisyncError } from "../src/error.js";
+import { repeated, request, secondsOf } from "../src/transport.js";
 
 /** @type {import("node:http").RequestListener} */
 let answer;

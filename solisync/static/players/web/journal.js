@@ -6,7 +6,7 @@
  */
 
 import * as device from "./device_journal.js";
-import { accept, entering, isUnsent, Kept, localTime, moveGames, playerOf, sendAgain } from "./device_journal.js";
+import { entering, isUnsent, Kept, localTime, playerOf } from "./device_journal.js";
 import { noteWaiting, username } from "./http.js";
 import { indexedDbStore } from "./indexed_db.js";
 
@@ -121,30 +121,3 @@ export function enter(record, ended, player) {
   });
   return noted.catch(save);
 }
-
-/** Take an answer with a player's progress. @param {string} name @param {any} merged */
-export const take = (name, merged) => kept.change((journal) => accept(playerOf(journal, name), merged));
-
-/** Move the signed-out games to a player, or remove them. @param {string | null} name null removes them */
-export const handOver = (name) =>
-  kept.change((journal) => {
-    if (name !== null) return moveGames(journal, GUEST, name, true);
-    const removed = { settled: kept.now(), error: "removed", win: null }; // their ids stay known
-    for (const entry of playerOf(journal, GUEST).games.filter(isUnsent)) Object.assign(entry, removed);
-  });
-
-/** Begin a session: keep the progress of this player alone, and send the player's games again. @param {string} name */
-export const begin = (name) =>
-  kept.change(({ players }) => {
-    for (const [other, player] of Object.entries(players)) {
-      if (other === name) sendAgain(player);
-      else Object.assign(player, { latest: null, played: 0 });
-    }
-  });
-
-/** Remove a player's progress; unsent games stay, unless the account is gone. @param {string} name @param {boolean} [gone] */
-export const forget = (name, gone) =>
-  kept.change(({ players }) => {
-    if (gone) delete players[name];
-    else if (players[name]) Object.assign(players[name], { latest: null, played: 0 });
-  });

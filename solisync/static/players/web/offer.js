@@ -1,7 +1,7 @@
 // @ts-check
 /** The offer to add the games that were played signed out to the player's account. */
 
-import { handOver } from "./journal.js";
+import { handOver } from "./own_journal.js";
 import { counted, h, say } from "./page.js";
 
 /** A bar with the offer. @param {string} name @param {import("./journal.js").Journal} guest the journal of the signed-out games @param {() => Promise<void>} done */

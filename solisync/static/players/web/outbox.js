@@ -16,7 +16,7 @@ const AGAIN_S = 60;
 export let trouble = null;
 let timer = 0;
 
-const client = new Client("", kept, carrier, false);
+const client = new Client("", kept, carrier);
 
 let last = Promise.resolve();
 
@@ -28,12 +28,14 @@ export const settle = (forced = false, again = false) =>
 async function attempt(forced, again) {
   if (!username() || (!forced && trouble?.waits)) return;
   clearTimeout(timer);
-  const error = await client.sync({ again }).catch((error) => {
-    if (error.passes === undefined) throw error; // a mistake in a script
-    return error;
-  });
+  /** @type {any} */
+  let error = null;
+  await client.sync({ again }).catch((refusal) => (error = refusal));
+  if (error && error.passes === undefined) throw error; // a mistake in a script
   if (!error && waits()) await kept.change(() => {}).catch(() => {}); // notes that nothing waits
-  const failed = (trouble = error ? { error, waits: true } : null);
+  /** @type {Trouble | null} */
+  const failed = error && { error, waits: true };
+  trouble = failed;
   const next = () => {
     if (failed) failed.waits = false;
     whenVisible();

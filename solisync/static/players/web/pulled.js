@@ -3,7 +3,8 @@
 
 import { ask } from "./api.js";
 import { username } from "./http.js";
-import { journalOf, journals, kept, take } from "./journal.js";
+import { journalOf, journals, kept } from "./journal.js";
+import { take } from "./own_journal.js";
 
 /** @type {string | null | undefined} */
 let revision;

@@ -3,7 +3,7 @@
 
 import { readOwn } from "./api.js";
 import { username } from "./http.js";
-import { enter, GUEST, handOver, journalOf, journals } from "./journal.js";
+import { enter, GUEST, journalOf, journals } from "./journal.js";
 import { byId, counted, h, put } from "./page.js";
 
 /** @typedef {import("./game.js").Game} Game */
@@ -52,7 +52,8 @@ export async function opened(begun, keep) {
   const all = await journals();
   if (!begun.won && all.known.includes(begun.id)) return false;
   const name = username();
-  if (name && journalOf(all, GUEST).wins.some(({ id }) => id === keep)) await handOver(name);
+  if (name && journalOf(all, GUEST).wins.some(({ id }) => id === keep))
+    await (await import("./own_journal.js")).handOver(name);
   if (begun.won) await loadWin();
   game = begun;
   win?.begin(game);

@@ -9,8 +9,8 @@
  */
 
 import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
-import { accountOf } from "./device_journal.js";
 import { exclusively } from "./locks.js";
+import { accountOf } from "./settling.js";
 import { newKey, sleep } from "./transport.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
@@ -81,7 +81,7 @@ async function signIn(body, begin) {
     throw error;
   });
   own?.removeItem(SIGNING);
-  const { begin: noteSession } = await import("./journal.js");
+  const { begin: noteSession } = await import("./own_journal.js");
   await noteSession(username() ?? "").catch(() => {}); // on a full disk, the next first sync of a day sends games again
 }
 

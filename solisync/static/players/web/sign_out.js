@@ -3,7 +3,8 @@
 
 import { exchange } from "./api.js";
 import { username } from "./http.js";
-import { forget, journalOf, journals } from "./journal.js";
+import { journalOf, journals } from "./journal.js";
+import { forget } from "./own_journal.js";
 import { sleep } from "./transport.js";
 import { counted, h } from "./page.js";
 
