@@ -11,7 +11,7 @@
 import { DAY_MS, playerOf } from "./device_journal.js";
 import { SolisyncError, unanswered } from "./error.js";
 import { accountOf, moveGames, sendAgain } from "./settling.js";
-import { newKey, post, repeated } from "./transport.js";
+import { authorized, newKey, post, repeated } from "./transport.js";
 
 /**
  * @typedef {import("./device_journal.js").Journal} Journal
@@ -21,7 +21,6 @@ import { newKey, post, repeated } from "./transport.js";
  * @typedef {{pair: Pair, player?: {id: string, username: string, guest: boolean}}} Begun
  */
 
-const RENEWALS = 2; // other tabs may renew the tokens too
 const AGAIN_MS = 60_000;
 const WEEK_MS = 7 * DAY_MS;
 const COUNTING = 3; // so that one wrong clock ends nothing
@@ -160,18 +159,14 @@ export class Tokens {
     });
   }
 
-  /** Run `work` with the access token. If the service refuses the token, run it again with the next one, twice at most. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only account for which it may run @returns {Promise<T>} */
-  async authorized(work, as) {
-    for (let renewals = 0; ; renewals++) {
-      const session = await this.session(as);
-      try {
-        return await work(session.access_token);
-      } catch (error) {
-        if (error.code === "user_not_found") await this.#end(session, error.code);
-        if (renewals === RENEWALS || error.code !== "unauthorized") throw error;
-      }
-      await this.renew(session);
-    }
+  /** Run `work` with the access token, and again with the next one. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only account for which it may run @returns {Promise<T>} */
+  authorized(work, as) {
+    const sessions = {
+      current: () => this.session(as),
+      renew: (/** @type {Pair} */ session) => this.renew(session),
+      unknown: (/** @type {Pair} */ session) => this.#end(session, "user_not_found"),
+    };
+    return authorized(sessions, ({ access_token: token }) => work(token));
   }
 
   /** Exchange the tokens, unless they are no longer `spent`. @param {Pair} spent */

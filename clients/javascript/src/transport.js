@@ -13,6 +13,7 @@ const RETRY_MOST = 86_400; // seconds; only a misconfigured proxy asks for a lon
 const ATTEMPTS = 3;
 const PAUSE_MS = 300;
 const PATIENT_S = 5;
+const RENEWALS = 2; // other tabs may renew the tokens too
 
 /** @param {number} milliseconds @param {AbortSignal | null} [signal] ends the pause early */
 export const sleep = (milliseconds, signal) =>
@@ -89,5 +90,19 @@ export async function repeated(work, signal) {
       if (!passes || attempt === ATTEMPTS) throw error;
       await sleep(error.retryAfter * 1000 + PAUSE_MS * 2 ** (attempt - 1) * (0.5 + Math.random()), signal);
     }
+  }
+}
+
+/** Run `work` with a session. If the service refuses its token, run it again with the next one, twice at most. @template S, T @param {{current: () => Promise<S>, renew: (session: S) => Promise<unknown>, unknown: (session: S) => unknown}} sessions `renew` exchanges the tokens, unless that has happened; `unknown`: the service doesn't know the account @param {(session: S) => Promise<T>} work @returns {Promise<T>} */
+export async function authorized({ current, renew, unknown }, work) {
+  for (let renewals = 0; ; renewals++) {
+    const session = await current();
+    try {
+      return await work(session);
+    } catch (error) {
+      if (error.code === "user_not_found") await unknown(session);
+      if (renewals === RENEWALS || error.code !== "unauthorized") throw error;
+    }
+    await renew(session);
   }
 }

@@ -11,7 +11,7 @@
 import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
 import { exclusively } from "./locks.js";
 import { accountOf } from "./settling.js";
-import { newKey, sleep } from "./transport.js";
+import { authorized, newKey, sleep } from "./transport.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
 
@@ -133,24 +133,20 @@ export const again = () =>
     await refresh().catch(({ status }) => status === 401 && local?.removeItem(ASIDE)); // the service has removed the cookie
   });
 
-/** Run `work` with the access token. If the server refuses the token, run it once more with the next one. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only player for whom it may run */
-async function authorized(work, as) {
-  for (let last = false; ; last = true) {
-    if (username() && !grant) await renew();
-    // After half of its lifetime, renew the token. If that fails, the old one still works.
-    else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE) await renew(grant.token).catch(() => {});
-    if (!username() || !grant || (as && grant.username !== as))
-      throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
-    const { token } = grant;
-    try {
-      return await work(token);
-    } catch (error) {
-      if (error.code === "user_not_found") setAside();
-      if (last || error.code !== "unauthorized") throw error;
-      await renew(token);
-    }
-  }
+/** The grant, which is renewed after half of its lifetime; if that fails, the old token still works. @param {string} [as] the only player who may have it */
+async function current(as) {
+  if (username() && !grant) await renew();
+  else if (grant && Math.abs(Date.now() - grant.since) > HALF_LIFE) await renew(grant.token).catch(() => {});
+  if (!username() || !grant || (as && grant.username !== as))
+    throw new Refusal(401, "signed_out", "Your session has ended. Please sign in again.");
+  return grant;
 }
+
+/** Run `work` with the access token, and again with the next one. @template T @param {(token: string) => Promise<T>} work @param {string} [as] the only player for whom it may run @returns {Promise<T>} */
+const withToken = (work, as) =>
+  authorized({ current: () => current(as), renew: ({ token }) => renew(token), unknown: setAside }, ({ token }) =>
+    work(token),
+  );
 
 /** Begin, change or end the session. @param {string} method @param {string} path @param {object} [body] */
 export function exchange(method, path, body = {}) {
@@ -160,12 +156,12 @@ export function exchange(method, path, body = {}) {
       const begin = (/** @type {object} */ given) => replaceCookie(method, path, given, token);
       return method === "POST" && path === "/api/session" ? signIn(body, begin) : begin(body);
     });
-  return method === "PUT" ? authorized(work) : work();
+  return method === "PUT" ? withToken(work) : work();
 }
 
 /** Send a request as the player, or only as a certain player. @param {string} method @param {string} path @param {{json?: object, body?: Blob, as?: string, signal?: AbortSignal}} [content] */
 export const ask = (method, path, { json, body, as, signal } = {}) =>
-  authorized((token) => {
+  withToken((token) => {
     const type = body?.type ?? (json && "application/json");
     const headers = { Authorization: `Bearer ${token}`, ...(type && { "Content-Type": type }) };
     return send(path, { method, signal, headers, body: json ? JSON.stringify(json) : body });
@@ -173,10 +169,8 @@ export const ask = (method, path, { json, body, as, signal } = {}) =>
 
 /** How client.js sends requests as the player, by the cookie. @type {import("./client.js").Carrier} */
 export const carrier = {
-  authorized,
-  async account() {
-    return username() ?? (await authorized(async () => "")); // throws
-  },
+  authorized: withToken,
+  account: async () => (await current()).username,
 };
 
 /** The player's data from the server. If the username has changed there, this browser stores the new one. */
