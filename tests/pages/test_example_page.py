@@ -75,9 +75,7 @@ ONLINE = """async () => {
 def test_games_are_stored_and_shown_before_the_rest_of_the_client_can_be_loaded(visitor):
     """Without a connection, a request fails as any other. The next one loads the rest and sends the game."""
     context = visitor.context
-    context.route(
-        f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2])
-    )
+    context.route(f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2]))
     context.route(f"**{FOLDER}src/account.js", lambda route: route.abort())
     page = visitor.open("/leaderboard")
     assert page.evaluate(OFFLINE, FOLDER) == ["network", 1, 1]
