@@ -183,6 +183,7 @@ def test_win_without_an_account_can_be_kept_after_registering(visit, site):
     page.fill("#new-name", "ann")
     page.fill("#new-password", PASSWORD)
     page.click("#new-form button.main")
+    page.click("#codes-next")
     page.wait_for_url(lambda url: url.startswith(f"{site}/play"))
     until_journals(page, f"Object.keys({JOURNALS}.uploaded).length")
     until(page, SETTLED)

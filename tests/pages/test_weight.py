@@ -37,11 +37,11 @@ PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 @pytest.mark.parametrize(
     ("path", "kib", "requests"),
     [
-        ("/", 39, 11),
-        ("/replays", 39, 11),
+        ("/", 40, 11),
+        ("/replays", 40, 11),
         ("/leaderboard", 30, 6),
         ("/account", 34, 8),
-        ("/daily", 43, 11),
+        ("/daily", 44, 11),
         ("ID", 62, 13),
         ("/play", 117, 22),
     ],
