@@ -76,10 +76,10 @@ def test_games_are_stored_and_shown_before_the_rest_of_the_client_can_be_loaded(
     """Without a connection, a request fails as any other. The next one loads the rest and sends the game."""
     context = visitor.context
     context.route(f"**{FOLDER}**", lambda route: route.fulfill(path=PACKAGE / route.request.url.partition(FOLDER)[2]))
-    context.route(f"**{FOLDER}src/account.js", lambda route: route.abort())
+    context.route(f"**{FOLDER}src/service.js", lambda route: route.abort())
     page = visitor.open("/leaderboard")
     assert page.evaluate(OFFLINE, FOLDER) == ["network", 1, 1]
-    context.unroute(f"**{FOLDER}src/account.js")
+    context.unroute(f"**{FOLDER}src/service.js")
     assert page.evaluate(ONLINE) == [True, 1, 0]
 
 

@@ -2,7 +2,7 @@
 /**
  * The client of solisync: a player's session, games, progress and events. docs/clients.md shows how to use it.
  *
- * This module has what needs no connection: it stores finished games and shows the player's progress. account.js, which
+ * This module has what needs no connection: it stores finished games and shows the player's progress. service.js, which
  * has the rest, loads at the first request.
  */
 
@@ -16,8 +16,8 @@ export { localStorageStore, memoryStore } from "./stores.js";
 export { SolisyncError };
 
 /**
- * @typedef {import("./account.js").Account} Account
- * @typedef {import("./account.js").Change} Change
+ * @typedef {import("./service.js").Account} Account
+ * @typedef {import("./service.js").Change} Change
  * @typedef {import("./client.js").Options} Options
  * @typedef {import("./device_journal.js").GameRecord} GameRecord
  * @typedef {import("./stores.js").Store} Store
@@ -46,7 +46,7 @@ export class Solisync {
     this.#kept = new Kept(store, now, () => import("./former.js"));
     const { signal: closed } = this.#closed;
     const owner = { tell: this.#tell.bind(this), later: this.#later.bind(this), closed };
-    this.#load = async () => new (await loaded(import("./account.js"))).Account(url, this.#kept, owner);
+    this.#load = async () => new (await loaded(import("./service.js"))).Account(url, this.#kept, owner);
     this.background = background;
     const online = () => {
       this.#loading?.then((account) => account.restart());
@@ -65,7 +65,7 @@ export class Solisync {
     return account;
   }
 
-  /** A method of account.js. @template {keyof Account} Name @param {Name} name @returns {Account[Name]} */
+  /** A method of service.js. @template {keyof Account} Name @param {Name} name @returns {Account[Name]} */
   #online(name) {
     const run = async (/** @type {any[]} */ ...given) => /** @type {any} */ (await this.#account())[name](...given);
     return /** @type {any} */ (run);
