@@ -539,7 +539,7 @@ async def test_smoke_check_plays_a_session_and_leaves_no_account(serve, shared_d
 
 
 async def test_smoke_check_asks_every_route(server, reactor, monkeypatch):
-    """Those of NOT_PLAYED have a reason."""
+    """Routes in NOT_PLAYED are left out, for the reason that is given there."""
     asked = set()
     metrics = server.service.parts.metrics
     monkeypatch.setattr(metrics, "answered", lambda method, route, *_: asked.add(f"{method} {route}"))

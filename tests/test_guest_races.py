@@ -167,7 +167,7 @@ async def test_only_an_abandoned_guest_is_locked_for_its_deletion(server, open_d
 
 
 async def test_join_locks_both_accounts(server, open_database):
-    """So a push, a claim or a deletion of either waits for it."""
+    """A push, a claim or a deletion of either account waits for the join."""
     chance = random.Random(1)
     devices = [await begun([server], chance, "ann"), await begun([server], chance)]
     player, guest = [(await device.http("GET", "/api/me")).json["id"] for device in devices]

@@ -48,7 +48,7 @@ def answered(folder):
     def answered(function, argument, *, workers=True):
         asked = json.dumps({"function": function, "argument": argument, "workers": workers})
         command = ["node", RUNNER, folder]
-        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=5 * PATIENCE)
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

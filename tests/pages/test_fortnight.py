@@ -171,7 +171,7 @@ def test_fortnight_without_an_account_becomes_the_players(visit, world):
     assert progress["daily_challenge_streak"] == 14
 
 
-def test_streak_goes_on_after_a_day_that_was_won_late_and_ends_after_a_missed_one(visit, world):
+def test_streak_ends_after_a_missed_day(visit, world):
     """A win counts for 36 hours. A day that is won later is marked, but lengthens no streak."""
     ann = visit(**PHONE)
     win(ann, DAYS[0])
@@ -217,7 +217,7 @@ def test_friend_wins_the_shared_day(visit, world, link):
     assert bob.open("/").inner_text("#own") == "✓ Won today · 1-day streak"
 
 
-def test_win_without_a_connection_counts_for_the_streak_at_once(visit, world):
+def test_offline_win_lengthens_the_streak_before_it_is_sent(visit, world):
     """The page says where the win is, and sends it when there is a connection again."""
     ann = visit(**PHONE)
     ann.register()
@@ -245,7 +245,7 @@ def test_win_without_a_connection_counts_for_the_streak_at_once(visit, world):
     )
 
 
-def test_one_tap_puts_a_win_on_the_leaderboard(visit, world):
+def test_leaderboard_takes_a_win_after_one_tap(visit, world):
     """The panel offers it under the username, once. The win is then on the day's board and its rank in the panel."""
     ann = visit(**PHONE)
     ann.register("marilla")

@@ -20,7 +20,11 @@ ENTER = """async ([seconds, won]) => {
   await enter({ id, won, score: won ? 100 : 0, seconds, draw: 1 }, new Date());
   settle();
 }"""
-SETTLED = "(async () => !Object.values(" + JOURNALS + ".of).some(one => one.games.length || one.wins.length))()"
+# some game was entered, and none waits to be sent
+SETTLED = f"""(async () => {{
+  const {{ known, of }} = {JOURNALS};
+  return known.length > 0 && !Object.values(of).some(one => one.games.length || one.wins.length);
+}})()"""
 
 
 def progress(site, name="ann"):
@@ -75,6 +79,18 @@ def test_lost_answer_loses_and_repeats_no_game(visit, site, pattern, after):
     replays = Game(site, login=True).call("GET", "/api/me/replays")["replays"]
     assert len(replays) == 1
     assert progress(site)["stats"]["lifetime_score"] == replay["final_score"]
+
+
+def test_win_is_stored_before_its_panel_is_loaded(visit):
+    """The panel may load slowly, and the player may leave."""
+    ann = visit(reduced_motion="reduce")
+    replay, moves = won_game(2)
+    keep(ann.page, replay, moves[:-1])
+    ann.context.route("**/win.js", lambda route: None)  # no answer
+    page = opened(ann)
+    Hand(page).drag(moves[-1])
+    until_journals(page, f"{JOURNALS}.known.length === 1")
+    assert page.is_hidden("#won")
 
 
 def test_next_page_sends_a_game_without_an_answer_again(visit, site):

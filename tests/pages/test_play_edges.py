@@ -375,7 +375,7 @@ def test_colours_rain_after_the_cards(visit):
 
 @pytest.mark.parametrize("better", [True, False])
 def test_best_score_is_named(visitor, better):
-    """A player's first win is no record."""
+    """A player's first win isn't a record."""
     replay, moves = won_game(0)
     other, last = won_game(2)
     order = [(replay, moves), (other, last)]

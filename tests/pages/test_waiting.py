@@ -36,7 +36,7 @@ def waiting(visit):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_page_sends_a_win_as_soon_as_there_is_a_connection(visit, site, path):
-    """Without a connection, the page says what waits."""
+    """The page says what waits until then."""
     ann = waiting(visit)
     page = ann.page
     page.goto(path)
@@ -82,7 +82,7 @@ def test_page_loads_nothing_of_the_client_when_nothing_waits(visit, path):
     assert code_of(ann) == []
 
 
-def test_page_looks_for_games_if_there_is_no_note_of_them(visit, site):
+def test_page_sends_waiting_games_when_no_note_names_them(visit, site):
     """A version before has stored the win, and no note."""
     ann = waiting(visit)
     for route in ("**/api/games", "**/api/replays"):
@@ -94,7 +94,7 @@ def test_page_looks_for_games_if_there_is_no_note_of_them(visit, site):
 
 
 def test_games_of_another_player_load_nothing_of_the_client(visit, site):
-    """They wait for their player."""
+    """These games wait until their player signs in."""
     Game(site, "bob")
     ann = waiting(visit)
     ann.open("/account").click("#sign-out")

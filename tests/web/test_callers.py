@@ -103,7 +103,7 @@ async def test_every_route_refuses_earlier_access_tokens_of_a_suspended_player(s
 
 @pytest.mark.parametrize("limit", [AUTH, ANALYTICS, PASSWORDS, EXPORT, OPT_IN, JOIN], ids=lambda limit: limit.name)
 async def test_requests_to_all_routes_of_a_limit_count_together(server, limit):
-    """They count before their bodies are read. Another address, or another player, isn't affected."""
+    """Requests count before their bodies are read. The limit of one client doesn't affect another."""
     routes = [route for route in table() if route.limit == limit]
     by_address, mine, another = not routes[-1].protected, new_address(), new_address()
     ann, bob = [(await server.player(name)).tokens.access_token for name in ("ann", "bob")]
@@ -123,5 +123,5 @@ async def test_requests_to_all_routes_of_a_limit_count_together(server, limit):
 
 
 def test_each_limit_of_requests_has_routes():
-    """Games, streams and guests have limits of their own beside these."""
+    """Games, streams and guests count in their handlers, by other limits."""
     assert {route.limit for route in table()} == {None, AUTH, ANALYTICS, PASSWORDS, EXPORT, OPT_IN, JOIN}

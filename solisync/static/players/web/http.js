@@ -77,10 +77,10 @@ export async function send(path, more) {
 
 const WAITING = `${KEY}.waiting`;
 
-/** Note the players with games that wait to be sent, so that a look at storage tells pages whether there are any. @param {string[]} names */
+/** Note the players with games that wait to be sent, so that pages need not open the journal to know whether there are any. @param {string[]} names */
 export const noteWaiting = (names) => keep(local, WAITING, names.join(" "));
 
-/** Whether games of the signed-in player may wait to be sent: until there is a note, nobody knows. */
+/** Whether games of the signed-in player may wait to be sent. Without a note, they may. */
 export function waits() {
   const name = username();
   return Boolean(local && name && (local.getItem(WAITING)?.split(" ").includes(name) ?? true));

@@ -84,7 +84,7 @@ export function ago(time) {
   return h("time", { datetime: moment.toISOString(), title }, told);
 }
 
-/** The time of a game as its player recorded it. A date alone, in UTC, stands for the instant of the upload, or for the end of that day if it came later: in the days of this device. @param {{recorded_at: string, received_at: string}} game */
+/** The time of a game as its player recorded it. A date alone, in UTC, means the instant of the upload, or the end of that day if the upload came later. Days are those of this device. @param {{recorded_at: string, received_at: string}} game */
 export function played({ recorded_at: recorded, received_at: received }) {
   if (recorded.length > 10) return ago(recorded);
   const day = Date.parse(recorded);

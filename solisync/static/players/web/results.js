@@ -21,10 +21,15 @@ let next = {};
 /** @type {Set<string>} the events that this page follows */
 const followed = new Set();
 
-/** Enter a finished game, and send it. @param {Game} game */
-export async function entered(game) {
+/** Store a finished game in the journal. @param {Game} game */
+function stored(game) {
   const date = new Date();
-  await enter(game.record({ seconds: game.seconds, date }), date, game.player);
+  return enter(game.record({ seconds: game.seconds, date }), date, game.player);
+}
+
+/** Enter a finished game, and send it. @param {Game} game @param {Promise<unknown>} [storing] if that has begun */
+export async function entered(game, storing = stored(game)) {
+  await storing;
   await sent();
   await statistics();
 }
@@ -39,12 +44,13 @@ async function sent() {
 
 /** Show and enter a game that was just won. @param {Game} game */
 export async function won(game) {
+  const storing = stored(game); // before the panel is loaded, which may take long
   const win = await loadWin();
   win?.show(game);
   byId("won-heading").focus();
   win?.celebrate();
   await render();
-  await entered(game);
+  await entered(game, storing);
 }
 
 /** Handle a new or resumed game. Return false if it has already been left, just before the page was. @param {Game} begun @param {string | null} keep the signed-out win that the player has signed in to keep */
