@@ -2,7 +2,7 @@
 
 There are two oddities: migrations/ is at the top of a checkout, and so are the scripts that the pages share with the
 client for JavaScript, but both are inside the package in a wheel (solisync/postgres/migrate.py and
-solisync/web/documents.py look in both places). `package_dir={"": "."}` makes an editable install put the checkout
+solisync/web/page_build.py look in both places). `package_dir={"": "."}` makes an editable install put the checkout
 on sys.path, so that twistd finds twisted/plugins/.
 """
 

@@ -61,8 +61,8 @@ from .storage.replays import recent_replays
 from .supervisor import COMMAND, Supervisor, worker_environ
 from .web.app import HANDLER_SECONDS
 from .web.handler_limits import OneAtATime
-from .web.parts import Parts
 from .web.players_app import make_site
+from .web.process_parts import Parts
 from .web.resources.leaderboard import load_board
 from .web.shared_cache import CoalescingCache
 

@@ -21,8 +21,8 @@ from .process import listening
 from .process.daemon import Daemon
 from .process.logs import Reasons
 from .process.metrics import Sampler
-from .process.shielded import shielded
-from .web.parts import Parts
+from .process.tasks import shielded
+from .web.process_parts import Parts
 from .web.wire.site import Site
 
 DATABASE_STOP_SECONDS = 2.0  # for transactions that still run; part of the supervisor's STOP_MARGIN_SECONDS

@@ -26,7 +26,7 @@ from .process import listening
 from .process.child import Child, ending
 from .process.daemon import Daemon
 from .process.shared_metrics import VARIABLE, SharedMetrics
-from .process.shielded import shielded
+from .process.tasks import shielded
 from .settings.settings import ServingSettings
 from .settings.table import TABLE
 

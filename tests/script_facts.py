@@ -8,8 +8,8 @@ from solisync.klondike.verdict import Status
 from solisync.rules.administration import NOTE_MAX, REASONS, Kind
 from solisync.storage.operators import daily_numbers
 from solisync.storage.players.player_lists import MEMBERS, Order, State
+from solisync.web.console.declaring import TEXT_MAX
 from solisync.web.console.players import Where
-from solisync.web.console.route import TEXT_MAX
 from tests.harness.constants import ROOT
 
 CONSOLE = {

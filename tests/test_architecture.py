@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
-from solisync.web.documents import stripped
+from solisync.web.page_build import stripped
 from tests.harness.constants import ROOT
 
 PACKAGE = ROOT / "solisync"

@@ -45,8 +45,8 @@ from solisync.storage.players.export import PAGE_BYTES
 from solisync.storage.players.games import MOST_NEW
 from solisync.web import handler_limits
 from solisync.web.app import HANDLER_SECONDS
-from solisync.web.console.route import TEXT_MAX
-from solisync.web.documents import ACCEPT_MAX
+from solisync.web.console.declaring import TEXT_MAX
+from solisync.web.kept_replies import ACCEPT_MAX
 from solisync.web.route import Json
 from solisync.web.wire import body, connection, deadlines, parse
 from solisync.web.wire.access_log import ORIGIN_CHARACTERS

@@ -95,8 +95,8 @@ def test_wheel_has_no_module_of_an_earlier_build(wheel):
 def test_installation_works_away_from_the_checkout(installation, tmp_path):
     """The commands run, twistd finds the plugin, and the service finds the migrations and the scripts."""
     python = installation / "bin" / "python"
-    modules = "import solisync.postgres.migrate as migrate, solisync.web.documents as documents"
-    code = f"{modules}; print(documents.CLIENT_FILES, len(migrate.load_migrations()))"
+    modules = "import solisync.postgres.migrate as migrate, solisync.web.page_build as page_build"
+    code = f"{modules}; print(page_build.CLIENT_FILES, len(migrate.load_migrations()))"
     found = run(python, "-c", code, cwd=tmp_path)
     assert found.err == []
     file, _, count = found.out[0].rpartition(" ")

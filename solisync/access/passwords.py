@@ -21,7 +21,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
 from ..errors import Unavailable
-from ..process.shielded import shielded
+from ..process.tasks import shielded
 
 COST = 12
 QUEUE_SECONDS = 5.0

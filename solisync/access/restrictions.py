@@ -8,7 +8,7 @@ from twisted.internet.base import ReactorBase
 
 from ..errors import DatabaseError, Forbidden, Unauthorized, Unavailable
 from ..postgres.database import Database
-from ..process.shielded import Shared
+from ..process.tasks import Shared
 from ..rules.administration import suspension_error
 from ..rules.sessions import SessionRef
 from ..storage.players import guests, restrictions

@@ -18,7 +18,7 @@ from ..klondike import ENGINE_VERSION, Proved, Reason, Status, Verdict
 from ..postgres.database import Database
 from ..process.child import ending
 from ..process.metrics import Metrics
-from ..process.shielded import Task, shielded
+from ..process.tasks import Task, shielded
 from ..rules.boards import days_of
 from ..storage.replays import boards, checks, rechecks
 from ..storage.replays.checks import Claim, ClaimedReplay

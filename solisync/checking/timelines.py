@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..errors import Conflict, NotFound, Unavailable
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..process.shielded import detached, shielded
+from ..process.tasks import detached, shielded
 from ..storage.replays import replays, verdicts
 from .messages import Playback, PlayedBack
 from .processes import TIMELINE_MAKER, TimelineProcess

@@ -12,7 +12,7 @@ from twisted.python.url import URL
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
-from ..process.shielded import Shared
+from ..process.tasks import Shared
 from ..rules.accounts import RefreshRequest, TokenPair
 from ..rules.shapes import ErrorBody
 from ..rules.surrogates import decode

@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from ..errors import DatabaseError
 from ..postgres import TIMES, PoolTimes
 from ..process.metrics import Metrics
-from ..process.shielded import Task
+from ..process.tasks import Task
 from .bus_connection import BusConnection
 from .live_errors import LiveErrors
 from .notices import Notice, decode_message, decode_notices, encode_messages, encode_notice

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct, structs
 from twisted.logger import Logger
 
 from ..postgres.database import Database
-from ..process.shielded import detached
+from ..process.tasks import detached
 from ..storage import streams
 
 VERSION = 1

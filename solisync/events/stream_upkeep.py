@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
-from ..process.shielded import Task
+from ..process.tasks import Task
 from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
 from .live_errors import LiveErrors

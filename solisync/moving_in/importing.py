@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from ..postgres.database import Database
 from ..postgres.transaction import Statements, Transaction
-from ..process.shielded import shielded
+from ..process.tasks import shielded
 from ..rules.shapes import MAX_BODY, NIL
 from ..storage.operators import daily_numbers
 from . import players, records

@@ -21,7 +21,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThreadPool
 
 from ..errors import FatalError
-from ..process.shielded import shielded
+from ..process.tasks import shielded
 from .sqlite_values import Row, Unread
 
 MAGIC = b"SQLite format 3\0"

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from ..errors import DatabaseError, Unavailable
 from ..postgres.database import Database
 from ..process.audit import Event, Happened
-from ..process.shielded import shielded
+from ..process.tasks import shielded
 from ..storage.players import history
 from ..storage.players.history import Occurrence
 

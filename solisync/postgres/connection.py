@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from txpostgres import txpostgres
 
 from ..errors import ConnectionLost, Outdated
-from ..process.shielded import Task
+from ..process.tasks import Task
 from . import PoolTimes
 from .failures import LOST, NOT_PREPARED, READ_ONLY, RESULT_CHANGED, failure, reason
 from .statement import Call, Row

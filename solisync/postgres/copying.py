@@ -12,7 +12,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.threads import deferToThreadPool
 
 from ..errors import DatabaseError
-from ..process.shielded import shielded
+from ..process.tasks import shielded
 from .dsn import with_defaults
 from .failures import reason
 

@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ..errors import Declined, Interrupted, Outdated, Refused, TimedOut, TransactionAborted, Unavailable
-from ..process.shielded import Task
+from ..process.tasks import Task
 from . import TIMES, PoolTimes
 from .connection import Connection
 from .opening import open_connection
@@ -28,7 +28,7 @@ from .transaction import Statements, Transaction, Work, in_transaction, without_
 ATTEMPTS = 3
 
 # Whether the caller was cancelled during work that succeeded. Work that several callers share must not inherit this
-# variable, so process.shielded.detached begins such work.
+# variable, so process.tasks.detached begins such work.
 _cancelled: ContextVar[bool] = ContextVar("cancelled", default=False)
 
 P = ParamSpec("P")

@@ -14,7 +14,7 @@ from inspect import signature
 from types import ModuleType
 from typing import Generic, ParamSpec, TypeVar
 
-from ..process.shielded import Task
+from ..process.tasks import Task
 from .statement import Call, Query, Row, Statement
 from .transaction import Statements
 

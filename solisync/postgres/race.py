@@ -7,7 +7,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred, FailureGroup, race
 
 from ..errors import ConnectionFailed
-from ..process.shielded import Task
+from ..process.tasks import Task
 
 T = TypeVar("T")
 

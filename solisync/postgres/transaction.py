@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from ..errors import ConnectionLost, DatabaseError, Interrupted
-from ..process.shielded import Task
+from ..process.tasks import Task
 from .connection import Connection
 from .statement import Call, Query, Row
 

@@ -23,7 +23,7 @@ from ..errors import Forbidden, MethodNotAllowed, NotFound, Refused
 from ..process.audit import Happened, Observed, observed
 from ..process.logs import serving
 from ..process.metrics import Metrics
-from ..process.shielded import Task
+from ..process.tasks import Task
 from ..rules.browser_sessions import is_same_origin
 from ..rules.shapes import MAX_BODY
 from .error_replies import Presentation, as_json, error_reply

@@ -1,18 +1,22 @@
-"""Limits on handlers: on their time, and on how many requests of one player run or wait."""
+"""Limits on handlers: on their time, on the requests of one player that run or wait, and on expensive queries."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from twisted.internet.base import ReactorBase
-from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock, TimeoutError
 from twisted.internet.interfaces import IDelayedCall
 from twisted.python.failure import Failure
 
-from ..errors import TooMany
+from ..errors import TooMany, Unavailable
+from ..process.tasks import Task, shielded
 
 WAITING = 100  # requests of one player that may wait
+EXPENSIVE_WAITING = 2  # expensive queries that may wait; even the last is answered within the time limit of a request
+RETRY_SECONDS = 2
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -114,3 +118,19 @@ class OneAtATime:
             self._waiting[key].popleft().callback(None)
         else:  # all that waited have been cancelled
             del self._waiting[key]
+
+
+class ExpensiveQueries:
+    """Runs one query at a time in this process, so that players' requests don't wait for several."""
+
+    def __init__(self) -> None:
+        self._lock = DeferredLock()
+
+    async def run(self, query: Callable[P, Task[T]], *arguments: P.args, **options: P.kwargs) -> T:
+        """Return the result of `query`; raise Unavailable while EXPENSIVE_WAITING others wait.
+
+        A query keeps its place until it ends, even if its client leaves.
+        """
+        if len(self._lock.waiting) >= EXPENSIVE_WAITING:
+            raise Unavailable(RETRY_SECONDS)
+        return await shielded(self._lock.run(lambda: Deferred.fromCoroutine(query(*arguments, **options))))

@@ -8,11 +8,11 @@ from datetime import datetime
 from ..access.restrictions import Restrictions
 from ..access.tokens import Tokens
 from ..events.streams import raise_limit
-from ..process.shielded import Task
+from ..process.tasks import Task
 from ..rules.sessions import SessionRef
 from .app import App, check_same_origin
 from .error_replies import as_json, as_page
-from .parts import Parts
+from .process_parts import Parts
 from .resources import player_routes
 from .resources.html_pages import Pages
 from .route import Route

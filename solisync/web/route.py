@@ -18,7 +18,7 @@ from ..rules.queries import parameters_of, read_query
 from ..rules.sessions import REFRESH_LIFETIME, user_agent
 from ..settings.settings import ServingSettings
 from ..storage.operators.acts import Actor
-from .documents import takes_gzip
+from .kept_replies import takes_gzip
 from .wire.reply import BODY_TOO_LARGE, Abandoned, Reply
 from .wire.request import Request
 
@@ -116,7 +116,7 @@ ARGUMENTS = {
     ),
     "admin_cookie": RequestValue(attrgetter("admin_cookie"), attrgetter("for_admins")),
     "address": RequestValue(attrgetter("caller.bucket")),
-    "client": RequestValue(attrgetter("caller.bucket"), lambda route: route.limit and not route.protected),
+    "client": RequestValue(attrgetter("caller.bucket"), attrgetter("counts_itself")),
     "cookie": RequestValue(
         lambda request: SessionCookie.read(
             COOKIE, REFRESH_LIFETIME, request.fields(b"cookie"), secure=is_secure(request.fields(b"origin"))
@@ -144,14 +144,14 @@ class Route:
     """One method of one path: authorisation, rate limit, request and answer.
 
     The handler is called with the arguments that its parameters name: variables of the path, as text, and entries of
-    ARGUMENTS. It returns a message shape or a Reply. If the route
-    lacks an argument whose parameter has no default, it raises TypeError.
+    ARGUMENTS. It returns a message shape or a Reply. If the route lacks an argument whose parameter has no default, it
+    raises TypeError.
 
     `protected` routes need an access token, or with `for_admins` the session of an admin. Guests need `for_guests`.
     `same_origin` routes answer only requests from pages of this service. `limit` counts the requests of a player if
-    `protected` and not `limit_by_address`, else of an address. A handler that takes `client` counts them itself.
-    `private` replies, which all replies of `protected` and `same_origin` routes are, must not be cached. `shared`
-    replies may be read by pages of origins that the operator lists, unless `same_origin`.
+    `protected` and not `limit_by_address`, else of an address. With `counts_itself`, the handler counts them, for its
+    argument `client`. `private` replies, which all replies of `protected` and `same_origin` routes are, must not be
+    cached. `shared` replies may be read by pages of origins that the operator lists, unless `same_origin`.
 
     The other fields are for the OpenAPI document: `name` is a method of solisync.client. `tag` groups routes; a route
     without a tag is left out. `answer` is a message shape, a list of one, Content or EventStream. `query` is the shape
@@ -174,6 +174,7 @@ class Route:
     shared: bool = True
     limit: Limit | None = None
     limit_by_address: bool = False
+    counts_itself: bool = False
     body: Json | Upload | None = None
     query: type[msgspec.Struct] | None = None
     answer: object = None
@@ -218,11 +219,6 @@ class Route:
     def reads_query(self) -> bool:
         """Whether the answer may depend on the query. Pages, and the files that they load, take any query."""
         return self.answer is not PAGE
-
-    @cached_property
-    def counts_itself(self) -> bool:
-        """Whether the handler itself counts the request for the rate limit."""
-        return "client" in dict(self.arguments)
 
     @property
     def conditional(self) -> bool:

@@ -8,7 +8,7 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError
 
 from ..errors import DatabaseError
-from ..process.shielded import Shared, Task
+from ..process.tasks import Shared, Task
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from solisync.web.schemas import EXAMPLE
+from solisync.web.json_schemas import EXAMPLE
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.error_codes import openapi
 from tests.harness.payloads import progress_of

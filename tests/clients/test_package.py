@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from solisync import __version__
-from solisync.web.documents import stripped
+from solisync.web.page_build import stripped
 from tests import client_types
 from tests.harness.constants import PATIENCE, ROOT
 from tests.harness.entry_points import serving

@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
 from solisync.errors import Unavailable
-from solisync.web.console.route import WAITING, ExpensiveQueries
+from solisync.web.handler_limits import EXPENSIVE_WAITING, ExpensiveQueries
 from tests.harness.concurrency import gather
 
 
@@ -25,7 +25,7 @@ def ask(expensive, asked):
 async def test_expensive_queries_run_one_at_a_time(asked):
     """A bounded number of queries wait for their turn; the next one is unavailable."""
     expensive = ExpensiveQueries()
-    waiting = [ask(expensive, asked) for _ in range(1 + WAITING)]
+    waiting = [ask(expensive, asked) for _ in range(1 + EXPENSIVE_WAITING)]
     with pytest.raises(Unavailable) as refusal:
         await ask(expensive, asked)
     assert refusal.value.retry_after > 0

@@ -8,9 +8,10 @@ import msgspec
 from solisync.errors import STATUS
 from solisync.web.console.acts import Acts
 from solisync.web.console.app import console_routes
+from solisync.web.console.inspections import Inspections
+from solisync.web.console.overviews import Overviews
 from solisync.web.console.players import PlayerViews
 from solisync.web.console.replays import ReplayViews
-from solisync.web.console.service import Inspections, Overviews
 from solisync.web.console.signing_in import SigningIn
 from tests.harness.error_codes import WITHOUT_ROUTE, find_route
 from tests.harness.http_requests import Answer, http_client, new_address

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from solisync.access.rate_limit import AUTH, GUEST
 from solisync.errors import STATUS
-from solisync.web.parts import Parts
+from solisync.web.process_parts import Parts
 from solisync.web.resources import player_routes
 from solisync.web.resources.html_pages import Pages
 from solisync.web.resources.openapi import document

@@ -37,8 +37,8 @@ def import_service():
         compile_rules_once()
         compile_rules(importlib.import_module("tests.harness.error_codes").table())
         sys.modules["solisync.commands.main"].command_parser()
-        documents = sys.modules["solisync.web.documents"]
-        documents.page_files(documents.PLAYERS_FILES / "web", documents.CLIENT_FILES)
+        build = sys.modules["solisync.web.page_build"]
+        build.page_files(build.PLAYERS_FILES / "web", build.CLIENT_FILES)
         for name in ("internet.epollreactor", "internet.task", "scripts.twistd"):
             importlib.import_module(f"twisted.{name}")
     finally:

@@ -12,7 +12,7 @@ from solisync.klondike.game import Game
 from solisync.klondike.recording import read_recording
 from solisync.klondike.rules import COLUMNS, FACE_DOWN, STOCK
 from solisync.klondike.scoring import RULESETS
-from solisync.web.schemas import EXAMPLE_FILE, RecordedGame, schemas
+from solisync.web.json_schemas import EXAMPLE_FILE, RecordedGame, schemas
 from tests.harness.constants import ROOT
 
 FILES = ROOT / "docs" / "replays"

@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from solisync.errors import DatabaseError, Unavailable
 from solisync.postgres import TIMES, PoolTimes
 from solisync.postgres.statement import Statement
-from solisync.process.shielded import detached
+from solisync.process.tasks import detached
 from tests.harness.concurrency import until, wait_for
 from tests.harness.constants import PATIENCE
 from tests.harness.postgres import lock_waiters, run_sql

@@ -16,10 +16,10 @@ from solisync.rules.boards import BoardQuery, ClassicBoardQuery, Place, window
 from solisync.rules.events import StreamQuery, boards_wanted
 from solisync.rules.queries import ListPosition, moment, read_position, read_query
 from solisync.rules.replay_lists import ListQuery, RecentQuery
+from solisync.web.console.declaring import Older, row_number
+from solisync.web.console.overviews import ActsQuery
 from solisync.web.console.players import PlayersQuery, _read_place
 from solisync.web.console.replays import ReplaysQuery
-from solisync.web.console.route import Older, row_number
-from solisync.web.console.service import ActsQuery
 
 moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999), timezones=st.just(UTC))
 

@@ -9,7 +9,7 @@ from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import AnalyticsEvent, Batch
-from solisync.web.schemas import EXAMPLE
+from solisync.web.json_schemas import EXAMPLE
 from solisync.web.shared_cache import SECONDS
 from tests.harness import original_server as there
 from tests.harness.concurrency import until

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from solisync.web.documents import PLAYERS_FILES, Build, kept_files, players_build
+from solisync.web.page_build import PLAYERS_FILES, Build, kept_files, players_build
 from tests.harness.postgres import truncate
 from tests.harness.service import start
 

@@ -20,7 +20,8 @@ from solisync.rules.challenge import daily_challenge
 from solisync.rules.html_pages import ReplayData, SharedReplay, replay_head
 from solisync.rules.replays import VerdictAnswer
 from solisync.rules.texts import long_date, verdict_text
-from solisync.web.documents import ACCEPT_MAX, CLIENT_FILES, PLAYERS_FILES, as_list, stripped, takes_gzip
+from solisync.web.kept_replies import ACCEPT_MAX, as_list, takes_gzip
+from solisync.web.page_build import CLIENT_FILES, PLAYERS_FILES, stripped
 from solisync.web.resources.html_pages import PAGE_BYTES, Pages
 from tests.harness.boards import verified
 from tests.harness.constants import ROOT

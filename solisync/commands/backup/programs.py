@@ -24,7 +24,7 @@ from ...errors import FatalError
 from ...postgres.connection import Connection
 from ...postgres.dsn import without_password
 from ...process.child import Child
-from ...process.shielded import shielded
+from ...process.tasks import shielded
 from ...settings.settings import Settings
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")

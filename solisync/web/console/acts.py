@@ -25,7 +25,7 @@ from ...rules.recovery import digest, new_reset_token, on_site, reset_path
 from ...rules.shapes import Checked
 from ...settings.settings import ServingSettings
 from ...storage.operators.acts import Actor
-from .route import NO_PLAYER, NO_REPLAY, post, put
+from .declaring import NO_PLAYER, NO_REPLAY, post, put
 
 MANY_SECONDS = 10.0  # time for suspending several players; the client sends the others in another request
 

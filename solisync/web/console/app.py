@@ -19,18 +19,20 @@ from ...rules.recovery import digest
 from ...settings.settings import ServingSettings
 from ...storage.operators import admins
 from ..app import App, check_same_origin
-from ..parts import Parts
+from ..handler_limits import ExpensiveQueries
+from ..process_parts import Parts
 from ..resources.openapi import Interface, OpenApi
 from ..route import Route, Tagged, routes_of
 from ..wire.reply import Reply
 from ..wire.request import Request
 from ..wire.site import Site
 from .acts import Acts
+from .declaring import get
+from .inspections import Inspections
+from .overviews import Overviews
 from .pages import page_routes
 from .players import PlayerViews
 from .replays import ReplayViews
-from .route import ExpensiveQueries, get
-from .service import Inspections, Overviews
 from .signing_in import LiveSecrets, SigningIn
 
 INTERFACE = Interface(

@@ -5,15 +5,14 @@ from string import Template
 from typing import NamedTuple
 
 from ...errors import NotFound
-from ..documents import (
+from ..kept_replies import both_ways, unless_known
+from ..page_build import (
     CLIENT_FILES,
     CONSOLE_FILES,
     CONSOLE_HEADERS,
     FILE_HEADERS,
     PLAYERS_FILES,
-    both_ways,
     page_files,
-    unless_known,
     with_parts,
 )
 from ..route import PAGE, Route

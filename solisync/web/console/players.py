@@ -26,10 +26,11 @@ from ...storage.operators.acts import Actor
 from ...storage.paging import END
 from ...storage.players import accounts, avatars, export, games, player_lists, sessions
 from ...storage.players.player_lists import START, Order, PlayerPlace, State
+from ..handler_limits import ExpensiveQueries
 from ..route import Content
 from ..wire.reply import Reply
+from .declaring import MOST, NO_PLAYER, SHOWN, TEXT_MAX, Older, Place, Size, get
 from .replays import ReplaysQuery, page_of
-from .route import MOST, NO_PLAYER, SHOWN, TEXT_MAX, ExpensiveQueries, Older, Place, Size, get
 from .shapes import CountedGames, FoundReplays, PlayerHistory, PlayerSessions
 
 SearchText = Annotated[str, Meta(max_length=TEXT_MAX, description="the text to search for")]

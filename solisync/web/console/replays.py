@@ -20,7 +20,7 @@ from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
 from ...storage.replays import listed_replays, replays, verdicts
 from ..wire.reply import Reply
-from .route import NO_REPLAY, Older, get
+from .declaring import NO_REPLAY, Older, get
 from .shapes import FoundReplays, ReplayFacts
 
 

@@ -14,14 +14,14 @@ from ...access.rate_limit import LocalRateLimit
 from ...errors import NotFound, Unauthorized
 from ...postgres.database import Database
 from ...process.audit import audit
-from ...process.shielded import Shared, Task, shielded
+from ...process.tasks import Shared, Task, shielded
 from ...rules.administration import CODE_DIGITS, AdminSession, Myself, SignedIn, SignIn, new_session_secret
 from ...rules.browser_sessions import SessionCookie
 from ...rules.recovery import digest, read_code
 from ...rules.shapes import Ok, canonical_uuid
 from ...storage.operators import admins
 from ..wire.reply import Reply
-from .route import delete, get, post
+from .declaring import delete, get, post
 
 
 class SigningIn:

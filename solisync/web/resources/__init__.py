@@ -8,7 +8,7 @@ from ...access.rate_limit import STREAMS, LocalRateLimit
 from ...checking.timelines import Timelines
 from ...rules.shapes import Features
 from ..handler_limits import OneAtATime
-from ..parts import Parts
+from ..process_parts import Parts
 from ..route import Route, Tagged, routes_of
 from .accounts import Accounts
 from .analytics import Analytics
@@ -98,7 +98,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
     )
     opened = LocalRateLimit(STREAMS, reactor=reactor, on_refusal=metrics.refused)
     live_events = LiveEvents(database=database, live_streams=parts.live_streams, rate_limit=opened)
-    timeline_turns = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, Timelines.name))
+    timelines_of_address = OneAtATime(reactor=reactor, on_refusal=partial(metrics.refused, Timelines.name))
     features = Features(pages=settings.pages, public_avatars=settings.public_avatars)
     served: list[Tagged] = [
         accounts,
@@ -114,7 +114,7 @@ def player_routes(parts: Parts, pages: Pages | None) -> tuple[Route, ...]:
         Leaderboard(database=database, board=board, bus=bus, now=now),
         Challenge(now=now),
         replays,
-        Verdicts(database=database, timelines=parts.timelines, turns=timeline_turns),
+        Verdicts(database=database, timelines=parts.timelines, for_address=timelines_of_address),
         Boards(database=database),
         Analytics(database=database, metrics=metrics, now=now),
         Health(features=features, database=database, schema_number=parts.schema_number, reactor=reactor),

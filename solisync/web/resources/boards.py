@@ -20,7 +20,7 @@ from ...rules.boards import (
 )
 from ...rules.challenge import DailyChallenge, DealtCards, daily_challenge, read_deal, seconds_left
 from ...storage.replays import boards
-from ..documents import unless_known
+from ..kept_replies import unless_known
 from ..route import get
 from ..wire.reply import Reply
 

@@ -68,6 +68,7 @@ class BrowserSessions:
     @post(
         "/api/session/refresh",
         name="browser_refresh",
+        counts_itself=True,
         summary="Exchange the cookie for a new one and an access token",
         same_origin=True,
         sets_cookie=True,

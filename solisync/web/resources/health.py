@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from ... import __version__
 from ...errors import DatabaseError, Unavailable
 from ...postgres.database import Database
-from ...process.shielded import detached, shielded
+from ...process.tasks import detached, shielded
 from ...rules.shapes import Alive, Features, Ready
 from ...storage import schema
 from ..route import get

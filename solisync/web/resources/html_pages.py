@@ -46,16 +46,9 @@ from ...rules.texts import (
     winners_today,
 )
 from ...storage import html_pages as pages
-from ..documents import (
-    PAGE_HEADERS,
-    PLAYERS_FILES,
-    both_ways,
-    document,
-    players_build,
-    unless_known,
-    with_parts,
-)
 from ..html_parts import Links, deal_drawing, footer_links, player_name, replay_table
+from ..kept_replies import both_ways, document, unless_known
+from ..page_build import PAGE_HEADERS, PLAYERS_FILES, players_build, with_parts
 from ..route import PAGE, Handler, Route, get
 from ..wire.reply import Reply
 

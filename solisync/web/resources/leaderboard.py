@@ -17,7 +17,7 @@ from ...rules.leaderboard import NO_BESTS, Entry, OptIn, OwnEntry, bests_of, che
 from ...rules.shapes import Ok
 from ...storage.players import leaderboard, restrictions, sync
 from ...storage.replays import boards
-from ..documents import as_list
+from ..kept_replies import as_list
 from ..route import delete, get, post
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply

@@ -11,8 +11,8 @@ from ...errors import STATUS, Code
 from ...klondike import DRAW_MODES, SEED_PATTERN
 from ...rules.avatars import FORMATS
 from ...rules.shapes import ErrorBody
+from ..json_schemas import JsonObject, schema, schemas
 from ..route import Content, EventStream, Json, Route, Upload, get
-from ..schemas import JsonObject, schema, schemas
 from ..wire.reply import Reply
 
 STREAM_EVENT = "StreamEvent"

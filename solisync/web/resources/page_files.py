@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ...errors import NotFound
-from ..documents import FILE_HEADERS, Build, both_ways, service_worker, unless_known
+from ..kept_replies import both_ways, unless_known
+from ..page_build import FILE_HEADERS, Build, service_worker
 from ..route import PAGE, Handler, get
 from ..wire.reply import NO_STORE, Reply
 

@@ -28,9 +28,9 @@ from ...rules.replay_lists import (
 from ...rules.replays import ReceivedReplay, Replay, Uploaded, charge, read_replay
 from ...rules.shapes import Ok, is_id
 from ...storage.replays import boards, own_replays, recent_replays, replays
-from ..documents import as_list
+from ..json_schemas import EXAMPLE, RecordedGame
+from ..kept_replies import as_list
 from ..route import Json, delete, get, post, put
-from ..schemas import EXAMPLE, RecordedGame
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply, matches
 

@@ -94,6 +94,7 @@ class Sessions:
     @post(
         "/api/auth/refresh",
         summary="Exchange a refresh token for a new pair of tokens",
+        counts_itself=True,
         private=True,
         limit=AUTH,
         errors=("unauthorized",),

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...errors import NotFound
-from ..documents import DOCS_FILES, FILE_HEADERS, both_ways, unless_known
+from ..kept_replies import both_ways, unless_known
+from ..page_build import DOCS_FILES, FILE_HEADERS
 from ..route import PAGE, get
 from ..wire.reply import Reply
 

@@ -23,14 +23,14 @@ KEPT = {"Cache-Control": "public, max-age=300"}
 class Verdicts:
     """Shows verdicts and timelines, which solisync.checking makes.
 
-    Addresses take `turns`: one timeline at a time is made for each, so that other addresses wait only for that one.
+    `for_address` makes one timeline at a time for each address, so that other addresses wait only for that one.
     """
 
     tag: ClassVar[str] = "replays"
 
     database: Database
     timelines: Timelines
-    turns: OneAtATime
+    for_address: OneAtATime
 
     @get(
         "/api/replays/{replay_id}/verdict",
@@ -63,5 +63,5 @@ class Verdicts:
             return Reply.not_modified({**KEPT, "ETag": found.etag})
         timeline = self.timelines.remembered(found.etag)
         if timeline is None:
-            timeline = await self.turns.run(address, self.timelines.make, replay_id=replay_id, etag=found.etag)
+            timeline = await self.for_address.run(address, self.timelines.make, replay_id=replay_id, etag=found.etag)
         return Reply(body=zlib.decompress(timeline.compressed), headers={**KEPT, "ETag": timeline.etag})

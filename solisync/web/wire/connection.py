@@ -182,7 +182,7 @@ class HttpConnection(Protocol):
         if ended:
             self._handle(request)
         elif self._buffer:
-            self._connections.turns.add(self)
+            self._connections.rotation.add(self)
         return True
 
     def _handle(self, request: Request) -> None:
@@ -231,7 +231,7 @@ class HttpConnection(Protocol):
         self.deadline.set(self.site.idle_seconds)
         self._answered_in_turn += 1
         if self._answered_in_turn == ANSWERS_PER_TURN:
-            self._connections.turns.add(self)
+            self._connections.rotation.add(self)
         if not self._buffer:
             self._connections.idle[self] = None
         if not self._reading:

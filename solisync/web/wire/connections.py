@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
 from .reply import OUT_OF_MEMORY, Abandoned
-from .turns import Busy, EndOfTurn, Slices, Turns
+from .turns import Busy, EndOfTurn, Rotation, Slices
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes per process of replies that wait for clients that don't read
@@ -88,7 +88,7 @@ class Connections:
         self.idle: dict[OpenConnection, None] = {}
         self.unread = ByteBudget[Discarding](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
         self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY()))
-        self.turns = Turns(reactor=reactor)
+        self.rotation = Rotation(reactor=reactor)
         self.stream_ends = Slices(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None
@@ -106,7 +106,7 @@ class Connections:
     def unregister(self, connection: OpenConnection) -> None:
         """Remove a connection that has ended."""
         self.unfinished.release(connection)
-        self.turns.remove(connection)
+        self.rotation.remove(connection)
         self.open.discard(connection)
         self.idle.pop(connection, None)
         if not self.open and self._drained is not None:

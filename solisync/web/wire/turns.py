@@ -26,7 +26,7 @@ class Busy(Protocol):
         """Parse a part of the buffer."""
 
 
-class Turns:
+class Rotation:
     """Lets connections with many requests or chunks continue in rotation, one in each turn of the reactor.
 
     However many wait, they delay other connections only by the work of one in each turn.

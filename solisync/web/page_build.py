@@ -1,16 +1,15 @@
-"""Documents for browsers: compressed if the browser accepts it, and not sent again if the browser has them.
+"""The files of the pages in the form that browsers get, and the build of the players' pages, which has their names.
 
-The files of the pages are served with changes: pages and styles include their shared parts, styles and scripts lose
-comments and some space. Scripts keep their line numbers, so that browsers' error messages match the files.
+Pages and styles include their shared parts, styles and scripts lose comments and some space. Scripts keep their line
+numbers, so that browsers' error messages match the files.
 
 A digest of all that browsers keep names the build of the players' pages. It is in the addresses of the files,
 `/web/<build>/<file>`. So an address always means the same bytes, and a script imports only scripts of the same build.
 """
 
-import gzip
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from string import Template
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from .wire.reply import Reply, matches
+from .kept_replies import MEDIA_TYPES
 
 STATIC = Path(__file__).resolve().parents[1] / "static"
 PLAYERS_FILES, CONSOLE_FILES, DOCS_FILES = STATIC / "players", STATIC / "console", STATIC / "docs"
@@ -27,17 +26,6 @@ CLIENT_FILES = next(
     folder for folder in (STATIC / "client", STATIC.parents[1] / "clients/javascript/src") if folder.is_dir()
 )
 FILE_HEADERS = {"Cache-Control": "public, no-cache"}  # browsers ask each time, otherwise a page could mix two versions
-MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml; charset=utf-8",
-    ".png": "image/png",
-    ".webmanifest": "application/manifest+json",
-}
-LISTS = 20  # of up to 10 KiB each
-ACCEPT_MAX = 500  # characters of Accept-Encoding; browsers send some 30
-QUICKLY_BYTES = 262_144  # a larger document is compressed at the fastest level, which saves 40 ms per MiB at the start
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
@@ -62,7 +50,6 @@ CONSOLE_HEADERS = {
 }
 """The headers of all pages of the console, which start no workers."""
 
-_CODING = re.compile(r"[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;[ \t]*[qQ]=([01](?:\.[0-9]{0,3})?)[ \t]*)?")
 _IMPORT = re.compile(r'^@import "([a-z_]+\.css)";$', re.MULTILINE)
 _PART = re.compile(r"^\$(courts|stage|moves|keys)\b\n?", re.MULTILINE)
 # A text, a regular expression (which follows a character after which "/" can't divide), or a comment. A comment in an
@@ -80,52 +67,6 @@ _MARGINS = re.compile(r"^[ \t]+|[ \t]+$", re.MULTILINE)
 BUILD_DIGITS = 16  # of the name of a build, hexadecimal
 
 _SCRIPT = re.compile(r'"\./([a-z_]+\.js)"')  # in a script: the name of one that it imports
-
-
-def takes_gzip(accept_encoding: str | None) -> bool:
-    """Whether Accept-Encoding allows gzip (RFC 9110 §12.5.3); a value over ACCEPT_MAX characters isn't read."""
-    if accept_encoding is None or len(accept_encoding) > ACCEPT_MAX:
-        return False
-    weights = {}
-    for part in accept_encoding.split(","):
-        match = _CODING.fullmatch(part)
-        if match is not None:
-            weights[match[1].lower()] = float(match[2] or 1)
-    return weights.get("gzip", weights.get("x-gzip", weights.get("*", 0))) > 0
-
-
-@lru_cache(LISTS)
-def as_list(body: bytes) -> tuple[Reply, Reply]:
-    """Return a remembered list as JSON, uncompressed and compressed; equal bytes are compressed once."""
-    vary = {"Vary": "Accept-Encoding"}
-    packed = gzip.compress(body, 1, mtime=0)
-    plain = Reply(body=body, headers=vary)
-    return plain, Reply(body=packed, headers={**vary, "Content-Encoding": "gzip"}) if len(packed) < len(body) else plain
-
-
-def document(body: bytes, media_type: str, headers: Mapping[str, str], *, gzipped: bool) -> Reply:
-    """Return a document with its entity tag, a hash of the bytes sent: a compressed document has another tag."""
-    kept = {**headers, "Vary": "Accept-Encoding"}
-    if gzipped:
-        packed = gzip.compress(body, 1 if len(body) > QUICKLY_BYTES else 9, mtime=0)
-        if len(packed) < len(body):
-            body = packed
-            kept["Content-Encoding"] = "gzip"
-    kept["ETag"] = f'"{sha256(body).hexdigest()[:32]}"'
-    return Reply(body=body, content_type=media_type, headers=kept)
-
-
-def both_ways(name: str, body: bytes, headers: Mapping[str, str]) -> tuple[Reply, Reply]:
-    """Return the document uncompressed and compressed, with the media type of its file name."""
-    media_type = MEDIA_TYPES[Path(name).suffix]
-    return document(body, media_type, headers, gzipped=False), document(body, media_type, headers, gzipped=True)
-
-
-def unless_known(reply: Reply, if_none_match: str | None) -> Reply:
-    """Return the document, or the reply 304 if the client has it."""
-    if matches(if_none_match, reply.headers["ETag"]):
-        return Reply.not_modified(reply.headers)
-    return reply
 
 
 def with_parts(folder: Path, name: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.task import Clock
 
-from solisync.process.shielded import shielded
+from solisync.process.tasks import shielded
 
 
 @pytest.fixture

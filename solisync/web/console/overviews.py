@@ -1,9 +1,8 @@
-"""Routes that show new content, the record of acts, and the state and settings of the service (docs/console.md)."""
+"""Routes that show the state of the service, new content, and the record of acts (docs/console.md)."""
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -14,8 +13,6 @@ from ... import __version__
 from ...access.rate_limit import ADMIN
 from ...acts import NAMES
 from ...acts.record import listed
-from ...diagnosis import Finding, host
-from ...diagnosis import database as database_checks
 from ...errors import BadRequest
 from ...housekeeping import NAMES as JOB_NAMES
 from ...players.finding import cut
@@ -25,9 +22,6 @@ from ...rules.accounts import username_to_look_up
 from ...rules.administration import KEPT_DAYS, Acted, AdminSession, Kind, Reason, SeenBody
 from ...rules.queries import moment
 from ...rules.shapes import canonical_uuid
-from ...settings.setting import Setting
-from ...settings.settings import ServingSettings
-from ...settings.table import TABLE
 from ...storage import housekeeping, retention, schema
 from ...storage.operators import acts, admins, counts, daily_numbers, review
 from ...storage.operators.acts import ActFilter
@@ -35,22 +29,16 @@ from ...storage.paging import END, FIRST_TIME
 from ...storage.players import accounts, history
 from ...storage.players.history import ChangedProfile
 from ...storage.replays import checks, listed_replays
-from ..shared_cache import CoalescingCache
+from .declaring import Older, Text, get, put, row_number
 from .replays import ReplaysQuery, page_of
-from .route import ExpensiveQueries, Older, Text, get, put, row_number
 from .shapes import (
     Admins,
-    Findings,
-    Migrations,
     Numbers,
     Overview,
     RecordedActs,
     Review,
-    SettingValue,
-    SettingValues,
 )
 
-FINDINGS_SECONDS = 30.0
 SHOWN_DAYS = 30
 
 ActName = Literal[NAMES]  # type: ignore[valid-type]
@@ -192,48 +180,3 @@ async def _changed(statements: Statements, kind: str, before: int, size: int, se
     end = await history.end_of_changes(statements, event, before) if len(found) <= size else None
     shown, following = cut([*found], size, _event, end)
     return Review(players=shown, next=following) if kind == "players" else Review(profiles=shown, next=following)
-
-
-class Inspections:
-    """Checks the service as `solisync doctor` does, except ports and other variables of the environment."""
-
-    tag: ClassVar[str] = "service"
-
-    def __init__(
-        self, *, settings: ServingSettings, database: Database, reactor: ReactorBase, expensive: ExpensiveQueries
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._reactor = reactor
-        self._found = CoalescingCache(lambda: expensive.run(self._examine), reactor=reactor, seconds=FINDINGS_SECONDS)
-
-    @get("/service/findings", summary="List the findings of the checks, at most 30 s old")
-    async def findings(self) -> Findings:
-        """Return the findings of the checks, at most FINDINGS_SECONDS old."""
-        return Findings(await self._found.get())
-
-    async def _examine(self) -> list[Finding]:
-        settings = self._settings
-        found = [host.secret("JWT_SECRET", settings.jwt_secret)]
-        if settings.jwt_secret_previous is not None:
-            found.append(host.secret("JWT_SECRET_PREVIOUS", settings.jwt_secret_previous))
-        for check in (host.proxies, host.auth_limit, host.streams, host.console):
-            found += check(settings)
-        return found + await database_checks.examine(settings, self._reactor, self._database.connection())
-
-    @get("/service/migrations", summary="List the migrations that the database has")
-    async def migrations(self) -> Migrations:
-        """Return the migrations that the database has."""
-        return Migrations(await self._database.run(schema.applied))
-
-    @get("/service/settings", summary="List the settings, without secrets")
-    async def settings(self) -> SettingValues:
-        """Return all settings; for secrets, only whether they are set."""
-        rows = [next(same) for _, same in groupby(TABLE, attrgetter("field"))]
-        return SettingValues([_shown(row, getattr(self._settings, row.field)) for row in rows])
-
-
-def _shown(row: Setting, value: Any) -> SettingValue:
-    if value is None or (isinstance(value, Sized) and len(value) == 0):
-        return SettingValue(row.variable, False, None)
-    return SettingValue(row.variable, True, row.show(value) if row.show else None)
