@@ -32,6 +32,7 @@ FREE_SHARE = 0.1  # of the database's size, for the write-ahead log, rebuilt ind
 BACKED_UP_MAX = 2 * 2**40  # larger databases often take too long to back up and restore
 ANALYTICS_MAX = 10 * GIB
 TRANSACTIONS_MAX = 1_000_000_000  # half the number after which PostgreSQL accepts no more writes
+LAST_OF_FIRST_VERSION = 41  # the newest migration of 1.0.0, whose nodes can't run beside this version
 BACKUPS_RECORDED = 47  # the migration since which backups are recorded
 BACKUP_HOURS = 36
 RETENTION_SINCE = 53  # the migration since which there is a retention clock
@@ -177,7 +178,8 @@ def connections(settings: ServingSettings, server: ServerFacts) -> Iterator[Find
 def _schema(number: int) -> Finding:
     latest = load_migrations()[-1].number
     if number < latest:
-        return note("schema", f"it is at {number}, not yet at {latest}", "run: solisync --migrate")
+        first = "stop all nodes of 1.0.0, then " if 0 < number <= LAST_OF_FIRST_VERSION else ""
+        return note("schema", f"it is at {number}, not yet at {latest}", f"{first}run: solisync --migrate")
     if number > latest:
         return note("schema", f"it is at {number}, newer than this version's {latest}", "upgrade this node soon")
     return fine("schema", f"it is at {number}, up to date")

@@ -12,7 +12,7 @@ from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint, U
 
 from ..access.rate_limit import AUTH
 from ..events.streams import room_for_streams
-from ..klondike.daily import FIRST_DAY, LAST_DAY
+from ..klondike.daily import LAST_DAY
 from ..rules.browser_sessions import is_loopback
 from ..settings.settings import ServingSettings, unknown_variables
 from . import Finding, fine, note, wrong
@@ -29,9 +29,7 @@ def names(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def deals(today: date) -> Finding:
-    """Check that the deals of the coming days can be won, and are those of all nodes."""
-    if today < FIRST_DAY:
-        return fine("deals", f"upgrade nodes of 1.0.0 before {FIRST_DAY}: they have other deals from that day on")
+    """Check that the deals of the coming days can be won."""
     if LAST_DAY - today < timedelta(DEALS_DAYS):
         return note("deals", f"those after {LAST_DAY} perhaps can't be won", "install a newer version on all nodes")
     return fine("deals", f"those of the days to {LAST_DAY} can be won")

@@ -112,7 +112,6 @@ async def test_misspelt_variable_is_found_with_the_nearest_name(examine, name, a
 @pytest.mark.parametrize(
     ("today", "level", "words"),
     [
-        (FIRST_DAY - timedelta(1), "ok", f"upgrade nodes of 1.0.0 before {FIRST_DAY}"),
         (FIRST_DAY, "ok", f"to {LAST_DAY} can be won"),
         (LAST_DAY - timedelta(59), "note", f"after {LAST_DAY} perhaps can't be won"),
     ],
@@ -403,7 +402,12 @@ async def test_doctor_finds_a_connection_limit_below_what_a_node_may_take(examin
 
 @pytest.mark.parametrize(
     ("applied", "level", "advice"),
-    [(0, "note", "--migrate"), (LATEST - 1, "note", "--migrate"), (9999, "note", "upgrade")],
+    [
+        (0, "note", f"not yet at {LATEST} run: solisync --migrate"),
+        (41, "note", "stop all nodes of 1.0.0, then run: solisync --migrate"),
+        (LATEST - 1, "note", f"not yet at {LATEST} run: solisync --migrate"),
+        (9999, "note", "upgrade"),
+    ],
 )
 async def test_schema_of_another_version_is_noted(examine, empty_database, reactor, applied, level, advice):
     """The finding names the remedy; the doctor doesn't change the schema."""
