@@ -112,6 +112,16 @@ async def test_games_of_an_export_count_once(server, administrate, file, restore
     assert (answer.merged.stats.games_played, answer.merged.stats.lifetime_score) == (4, 2400)
 
 
+async def test_game_that_ended_with_a_forgotten_one_is_not_restored(server, administrate, file, restore):
+    """It may have been counted."""
+    ann, first = await server.player("ann"), convert(game(), SentGame)
+    await ann.count_games(first)
+    file.write_text(await administrate("users", "export", "ann"), "utf-8")
+    server.sql("UPDATE game_memory SET forgotten_until = (SELECT max(ended_at) FROM games), games = 0")
+    server.sql("DELETE FROM games")
+    assert await restore() == "'ann' had all of it\n"
+
+
 async def test_games_of_an_export_are_known_to_an_empty_account(server, administrate, file, restore):
     ann, first = await server.player("ann"), convert(game(), SentGame)
     await ann.count_games(first)

@@ -114,6 +114,13 @@ def test_game_before_the_latest_one_changes_no_streak(won):
     assert (found.games_played, found.win_streak_current, found.win_streak_best) == (2, 1, 1)
 
 
+def test_second_late_game_changes_no_streak():
+    """The first late game of a request leaves the time of the latest one as it was."""
+    late = [read(ended_at=f"2026-11-19T0{hour}:00:00Z", won=hour == 1) for hour in (1, 2)]
+    found = stats(*late, document=added(read()), latest=datetime(2026, 11, 20, 18, tzinfo=UTC))
+    assert (found.games_played, found.win_streak_current) == (3, 1)
+
+
 def test_game_of_an_earlier_week_leaves_the_goals_of_the_later_one():
     first = added(read())
     late = progress(read(ended_at="2026-11-10T00:00:00Z"), document=first)
@@ -132,6 +139,12 @@ def test_local_date_decides_the_week():
 def test_game_of_the_future_counts_as_now():
     found = progress(read(ended_at="2099-01-01T00:00:00+02:00"))
     assert found.weekly_goal_week_iso == "2027-W22"
+
+
+def test_game_of_the_future_keeps_its_time_zone():
+    """Now is Sunday in UTC, and Monday where the game was played."""
+    now = datetime(2027, 6, 6, 23, tzinfo=UTC)
+    assert progress(read(ended_at="2099-01-01T00:00:00+02:00"), now=now).weekly_goal_week_iso == "2027-W23"
 
 
 def test_counters_stop_at_their_bounds():

@@ -62,6 +62,13 @@ async def test_repeated_game_is_counted_once(server):
     assert answer["merged"]["stats"]["lifetime_score"] == 605
 
 
+async def test_first_game_of_an_id_counts_in_one_request(server):
+    """The answer says so for the first: the other one would have other points."""
+    client, first = await server.player("ann"), game(score=605)
+    answer = await send(server, client, first, {**first, "score": 9})
+    assert (counted(answer), answer["merged"]["stats"]["lifetime_score"]) == ([True, False], 605)
+
+
 async def test_id_counts_for_each_player(server):
     ann, bob, first = await server.player("ann"), await server.player("bob"), game()
     assert counted(await send(server, ann, first)) == counted(await send(server, bob, first)) == [True]
@@ -168,7 +175,7 @@ async def test_new_games_of_a_day_have_a_bound(server):
     client, first = await server.player("ann"), game()
     await send(server, client, first)
     server.sql(FILL, ("23 hours", MOST_NEW - 3))
-    assert counted(await send(server, client, game(), game())) == [True, True]
+    assert counted(await send(server, client, first, game(), game())) == [False, True, True]
     answer = await ask(server, client, first, game())
     assert (answer.status, answer.headers["error-code"]) == (429, "rate_limited")
     assert 3500 < int(answer.headers["retry-after"]) <= 3600
@@ -200,6 +207,15 @@ async def test_earliest_games_are_forgotten_beyond_the_bound(server):
         (KEPT, datetime(2026, 11, 3, 10, tzinfo=UTC))
     ]
     assert counted(await send(server, client, first, second, third, fourth)) == [False] * 4
+
+
+async def test_end_of_forgotten_games_never_falls(server):
+    """Games that a join has brought may have ended earlier than forgotten ones."""
+    client, forgotten = await server.player("ann"), datetime(2026, 11, 5, 10, tzinfo=UTC)
+    await send(server, client, game(ended_at="2026-11-01T10:00:00Z"))
+    server.sql("UPDATE game_memory SET games = %s, forgotten_until = %s", (KEPT, forgotten))
+    assert counted(await send(server, client, game(ended_at="2026-11-06T10:00:00Z"))) == [True]
+    assert server.sql("SELECT games, forgotten_until FROM game_memory") == [(KEPT, forgotten)]
 
 
 async def test_join_moves_the_games_of_the_guest(server):
@@ -241,6 +257,16 @@ async def test_totals_and_games_of_two_devices_add_up(server):
     answer = await push(server, phone, payload_of(pulled._replace(games_played=pulled.games_played + 5)))
     assert played(answer.json) == 3 + 5
     assert played(await send(server, tablet, game())) == 9
+
+
+async def test_answer_to_known_games_is_a_base_for_totals(server):
+    """A second device sends a known game, and pushes totals that begin with those of the answer."""
+    client, second, known = await server.player("ann"), server.client(), game()
+    await send(server, client, known)
+    await second.login("ann", PASSWORD)
+    begun = counts_in(await send(server, second, known))
+    answer = await push(server, second, payload_of(begun._replace(games_played=begun.games_played + 1)))
+    assert played(answer.json) == 2
 
 
 async def test_game_sent_in_totals_and_by_id_counts_twice(server):

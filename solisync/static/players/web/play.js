@@ -272,7 +272,8 @@ function keptFor(query) {
 /** The deal that the address names, or null if it names none or an invalid one. The stored game of the named day costs no request. @param {URLSearchParams} query @param {Game | null} kept @returns {Promise<Wanted | null>} */
 async function linked(query, kept) {
   if (!["daily", "deal", "seed"].some((name) => query.has(name))) return null;
-  const { drawOf, linked } = await import("./links.js");
+  // at once: each of these imports the next
+  const [{ drawOf, linked }] = await Promise.all([import("./links.js"), import("./days.js"), import("./goal.js")]);
   const draw = drawOf(query);
   if (kept?.day && kept.day.date === query.get("daily") && (draw ?? kept.draw) === kept.draw) return kept;
   const wanted = await linked(query, notice);
@@ -363,6 +364,19 @@ for (const name of ["pagehide", "visibilitychange"])
   addEventListener(name, () => game && seat?.taken && (tick(), keepGame(game)), true);
 applySettings();
 if (!local) notice("This browser can’t save your game.");
+// What a move needs loads beside the deal.
+const needed = Promise.all([
+  import("./seat.js"),
+  table.draggable().catch(() => {}),
+  import("./goal.js").then(
+    (module) => (goals = module),
+    () => {},
+  ),
+  controls().then(
+    ({ start }) => start(chosen, applySettings, actions),
+    () => {},
+  ),
+]);
 // Show cards first, of the saved game or of a new one, even if another tab plays.
 const kept = keptFor(new URLSearchParams(location.search));
 if (kept) {
@@ -370,14 +384,7 @@ if (kept) {
   describe();
   show(0);
 } else await open();
-const [{ Seat }] = await Promise.all([
-  import("./seat.js"),
-  table.draggable().catch(() => {}),
-  import("./goal.js").then(
-    (module) => (goals = module),
-    () => {},
-  ),
-]);
+const [{ Seat }] = await needed;
 seat = new Seat(setAside, () => (notice(""), open()));
 if (!(await seat.take(false))) setAside();
 else if (kept) await open();
@@ -388,10 +395,6 @@ else {
 byId("board").removeAttribute("aria-busy");
 results().then(
   ({ start }) => start({ again, deal: actions.new }),
-  () => {},
-);
-controls().then(
-  ({ start }) => start(chosen, applySettings, actions),
   () => {},
 );
 import("./workers.js").then(
