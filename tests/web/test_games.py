@@ -265,8 +265,9 @@ async def test_answer_to_known_games_is_a_base_for_totals(server):
     await send(server, client, known)
     await second.login("ann", PASSWORD)
     begun = counts_in(await send(server, second, known))
+    await send(server, client, game())
     answer = await push(server, second, payload_of(begun._replace(games_played=begun.games_played + 1)))
-    assert played(answer.json) == 2
+    assert played(answer.json) == 3
 
 
 async def test_game_sent_in_totals_and_by_id_counts_twice(server):
