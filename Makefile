@@ -73,7 +73,7 @@ test-repeat: venv  ## run the tests TIMES=5 times beside BUSY=3 busy loops, or s
 soak: venv  ## run the service at half its capacity for 30 minutes (MINUTES=… for another time), and report what grows
 	$(BIN)/python -m tests.fire.soak --minutes $(or $(MINUTES),30)
 
-bench: benchable  ## measure the speed of all routes, and compare five with FastAPI (OPTIONS='--only me push …')
+bench: benchable  ## measure the speed of all routes, and compare six with FastAPI (OPTIONS='--only me push …')
 	$(BIN)/python -m bench $(OPTIONS)
 
 bench-growth: benchable  ## compare the speed of each route with a million players and with a thousand

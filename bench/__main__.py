@@ -1,6 +1,6 @@
 """`make bench`: throughput, latency and CPU time of each route, as a table and as JSON.
 
-It compares five routes with FastAPI, and logins with bcrypt alone, which limits them.
+It compares six routes with FastAPI, and logins with bcrypt alone, which limits them.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from .stage import Stage
 from .workloads import WORKLOADS
 from .world import PASSWORD, TOWN, populate
 
-PEER_ROUTES = ("me", "pull", "push", "refresh", "recent")
+PEER_ROUTES = ("me", "pull", "push", "refresh", "recent", "games", "games_100")
 HASHING = Plan(seconds=4.0, fewest=4, most=8)  # there are only a few logins a second
 
 

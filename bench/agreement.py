@@ -9,6 +9,16 @@ from solisync.rules.stock import player_id
 
 from .world import TOWN, Player, populate
 
+WIN = {
+    "game_id": "0b8b5a8e-3b1c-4a53-9f0e-6d1c8d6c6c7a",
+    "mode": "Classic",
+    "draw_mode": "DrawOne",
+    "won": True,
+    "score": 605,
+    "seconds": 252,
+    "ended_at": "2026-11-20T18:03:00+01:00",
+    "undone": False,
+}
 # Tokens and timestamps, which differ in each answer.
 _VARYING = re.compile(r'("(?:server_time|last_modified|access_token|refresh_token)"):"[^"]+"')
 
@@ -37,6 +47,9 @@ def _answers(port: int) -> list[tuple[str, Any]]:
         ("push", "POST", "/api/sync/push", mine, progress),
         ("push again", "POST", "/api/sync/push", mine, progress | {"new": [1.50]}),
         ("pull again", "GET", "/api/sync/pull", mine, None),
+        ("games", "POST", "/api/games", mine, {"games": [WIN, {**WIN, "score": -1}]}),
+        ("the games again", "POST", "/api/games", mine, {"games": [WIN]}),
+        ("no games", "POST", "/api/games", mine, {"games": []}),
         ("push for another", "POST", "/api/sync/push", mine, another),
         ("push nonsense", "POST", "/api/sync/push", mine, {"user_id": 1}),
         ("recent", "GET", "/api/replays/recent", {}, None),

@@ -1,4 +1,4 @@
-"""A server for comparison: five routes of solisync, and /health, on FastAPI, uvicorn (uvloop, httptools) and asyncpg.
+"""A server for comparison: six routes of solisync, and /health, on FastAPI, uvicorn (uvloop, httptools) and asyncpg.
 
 Run `python -m bench.peer_fastapi`. The server uses solisync's statements, rules, tokens and rate limit, and gives the
 same answers, which `bench.agreement` compares. It has no access log, metrics or request deadlines, and doesn't replace
@@ -9,12 +9,12 @@ validates nothing, and asyncpg prepares each statement once for each connection,
 import os
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
-from uuid import uuid4
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
@@ -23,13 +23,15 @@ from fastapi import FastAPI, Request, Response
 from msgspec import structs
 
 from solisync.access.client_address import bucket, client_address
-from solisync.access.rate_limit import AUTH
+from solisync.access.rate_limit import AUTH, GAMES
 from solisync.access.tokens import Tokens
 from solisync.errors import STATUS, BadRequest, NotFound, Refused, TooMany, Unauthorized
+from solisync.players import progress
 from solisync.postgres.statement import Call
 from solisync.rules.accounts import RefreshRequest, me
 from solisync.rules.counting import NO_GAMES, Basis, add, counts_of, with_counts
-from solisync.rules.documents import default_document, read_pushed, read_stored
+from solisync.rules.documents import default_document, read_pushed, read_stored, revision
+from solisync.rules.games import ReceivedGame, read_game, read_games, results_of
 from solisync.rules.json_body import read_json
 from solisync.rules.leaderboard import bests_of
 from solisync.rules.merge import merge
@@ -40,7 +42,7 @@ from solisync.rules.shapes import ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
 from solisync.storage import paging, rate_limits
-from solisync.storage.players import accounts, leaderboard, sessions, sync
+from solisync.storage.players import accounts, games, leaderboard, sessions, sync
 from solisync.storage.replays import recent_replays
 from solisync.web.resources.sync import NIL
 
@@ -51,6 +53,8 @@ PRIVATE = {**HEADERS, "cache-control": "no-store"}
 
 _encode = msgspec.json.Encoder().encode
 _bearer = re.compile(r"bearer +(.+)", re.IGNORECASE)
+
+T = TypeVar("T")
 
 settings = ServingSettings.from_environ(os.environ)
 tokens = Tokens(settings.jwt_secret)
@@ -85,7 +89,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def prepare(connection: Any) -> None:
     """Prepare the statements that share a round trip, in the simple protocol; asyncpg prepares the others."""
-    for statement in (accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.REMEMBER_FOR_ALL, leaderboard.IMPROVE):
+    steps = accounts.LOCK, sync.SAVE, sync.REMEMBER, sync.REMEMBER_FOR_ALL, sync.ANSWERED, leaderboard.IMPROVE
+    for statement in (*steps, games.ADD, games.FORGET):
         await connection.execute(statement.preparation)
 
 
@@ -171,9 +176,14 @@ async def push(request: Request) -> Response:
     if owner is None or owner not in (player, NIL):
         raise BadRequest("user_id_mismatch", "user_id mismatch")
     pushed = Document(structs.replace(payload, user_id=owner), unknown_fields)
+    return answer(request, await transact(merge_in, player, access_expiry, pushed))
+
+
+async def transact(work: Callable[..., Awaitable[T]], player: str, *arguments: Any) -> T:
+    """Run `work`, which begins a transaction and commits it, on a connection."""
     async with pool.acquire() as connection:
         try:
-            return answer(request, await merge_in(connection, player, access_expiry, pushed))
+            return await work(connection, player, *arguments)
         except BaseException:
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
@@ -214,6 +224,43 @@ async def merge_in(connection: Any, player: str, access_expiry: int, pushed: Doc
     )
     await connection.execute(f"{steps}; COMMIT")
     return b'{"merged":%b,"server_time":%b,"conflicts":%b}' % (payload, _encode(now), _encode(conflicts))
+
+
+@app.post("/api/games")
+async def count_games(request: Request) -> Response:
+    player, access_expiry = claims_of(request)
+    read = [read_game(raw) for raw in read_games(await body_of(request)).games]
+    sent = {game.game_id: game for game in reversed(read) if isinstance(game, ReceivedGame)}
+    payload, counted = await transact(add_games, player, access_expiry, sent)
+    parts = _encode(results_of(read, counted)), payload, _encode(datetime.now(UTC))
+    return answer(
+        request,
+        b'{"games":%b,"merged":%b,"server_time":%b}' % parts,
+        PRIVATE | {"etag": f'"{revision(payload)}"'},
+    )
+
+
+async def add_games(
+    connection: Any, player: str, access_expiry: int, sent: dict[str, ReceivedGame]
+) -> tuple[bytes, set[str]]:
+    """Count new games in three round trips; return the stored progress, and the ids of these games."""
+    await connection.execute(f"BEGIN; EXECUTE lock_player('{player}')")
+    hit = f"{GAMES.name}:{player}", GAMES.most, GAMES.seconds
+    row = await connection.fetchrow(games.LOAD.sql, player, access_expiry, [*sent], *hit)
+    if row is None:
+        raise NotFound("user_not_found", "user not found")
+    saved, memory = games.LOAD.row(*(str(value) if isinstance(value, UUID) else value for value in row))
+    admit(memory.wait)
+    new = [game for game in sent.values() if not memory.has(game)]
+    if not new:
+        await connection.execute("COMMIT")
+        return saved.payload, set()
+    admit(memory.full_for)
+    change, shares = progress.with_new_games(player, new, memory.latest, saved, memory.now)
+    steps = (*change.steps, *games.adding(player, shares, memory.spare))
+    answering = sync.answering(player, access_expiry, change.counts)
+    await connection.execute(f"{'; '.join(map(literal, (*steps, answering)))}; COMMIT")
+    return change.payload, {game.game_id for game in new}
 
 
 @app.post("/api/auth/refresh")

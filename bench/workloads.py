@@ -98,8 +98,10 @@ def games(crowd: Crowd, number: int = 1) -> Exchange:
                 "draw_mode": "DrawOne",
                 "won": each % 2 == 0,
                 "score": 605,
+                "seconds": 252,
+                "ended_at": ended,
+                "undone": False,
             }
-            | {"score": 605, "seconds": 252, "ended_at": ended, "undone": False}
             for each in (random.getrandbits(128) for _ in range(number))
         ]
     }
