@@ -160,6 +160,22 @@ test("settled games stay for 30 days, and the newest 200 longer", async () => {
   clock.now = begun;
 });
 
+test("an old win stays until its upload", async () => {
+  const begun = clock.now;
+  const solis = await signedIn(brittle());
+  await solis.finish(game(0));
+  service.answers["/api/replays"] = { status: 400, code: "replay_storage_full" };
+  await assert.rejects(solis.sync(), { code: "replay_storage_full" });
+  for (let number = 1; number <= 201; number++) await solis.finish(lost(number));
+  clock.now += 31 * DAY;
+  await assert.rejects(solis.sync(), { code: "replay_storage_full" });
+  clock.now += DAY;
+  service.answers["/api/replays"] = { id: "replay" };
+  await solis.sync();
+  assert.deepEqual([times("/api/replays"), await solis.unsent()], [3, 0]);
+  clock.now = begun;
+});
+
 test("unsent games are added to the statistics and the days of the last answer", async () => {
   const solis = await signedIn(brittle());
   await solis.sync();
