@@ -36,6 +36,18 @@ test("a game that the store refuses is shown, is not sent, and is stored later",
   assert.equal(await started(store).solis.unsent(), 0);
 });
 
+test("a game that the store refuses during another change is stored later", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  const stored = solis.finish(game(1));
+  store.full = true; // the change of game 1 still runs
+  await assert.rejects(solis.finish(game(2)), { code: "storage" });
+  await stored;
+  store.full = false;
+  await solis.finish(game(3));
+  assert.equal(await started(store).solis.unsent(), 3);
+});
+
 test("a game whose answer can't be stored is sent again", async () => {
   const store = brittle();
   const { solis } = started(store);
