@@ -375,6 +375,19 @@ test("a win that the service refuses is sent once, and holds up no other", async
   assert.equal(await solis.unsent(), 0);
 });
 
+test("a win of a suspended player is uploaded after the suspension", async () => {
+  const { solis } = started(brittle());
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  service.answers["/api/replays"] = { status: 403, code: "suspended" };
+  await assert.rejects(solis.sync(), { code: "suspended" });
+  assert.equal(await solis.unsent(), 1);
+  service.answers["/api/replays"] = { id: "replay" };
+  await solis.sync();
+  assert.equal(times("/api/replays"), 2);
+  assert.equal(await solis.unsent(), 0);
+});
+
 test("a password is sent composed, and a login tries it once more as it was typed", async () => {
   const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
   const { solis } = started(brittle());
