@@ -370,6 +370,7 @@ test("a win that the service refuses is sent once, and holds up no other", async
   for (const bad of [true, false]) await solis.finish(game(Number(bad), { bad }));
   service.answers["/api/replays"] = ({ bad }) => (bad ? { status: 400, code: "bad_field" } : { id: "replay" });
   await assert.rejects(solis.sync(), { code: "bad_field" });
+  assert.equal(times("/api/replays"), 2);
   await started(store).solis.sync();
   assert.equal(times("/api/replays"), 2);
   assert.equal(await solis.unsent(), 0);
