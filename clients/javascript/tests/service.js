@@ -26,7 +26,7 @@ export const EMPTY = {
 /** The state of the service, which begins anew before each test. */
 export const service = {
   url: "",
-  /** The answers by route: a status, an error code, or an object. @type {Record<string, any>} */
+  /** The answers by route: a status with an error code and headers, or an object. @type {Record<string, any>} */
   answers: {},
   /** The requests: route, and body. @type {[string, any][]} */
   asked: [],
@@ -55,7 +55,9 @@ const server = createServer(async (request, response) => {
   const answer = service.answers[path] ?? { merged: merged() };
   const given = typeof answer === "function" ? answer(JSON.parse(text || "{}")) : answer;
   if (given.code)
-    response.writeHead(given.status, { "Error-Code": given.code }).end(JSON.stringify({ error: given.code }));
+    response
+      .writeHead(given.status, { "Error-Code": given.code, ...given.headers })
+      .end(JSON.stringify({ error: given.code }));
   else response.writeHead(200).end(JSON.stringify(given));
 });
 before(
@@ -117,9 +119,9 @@ export function brittle(value) {
 }
 
 export const clock = { now: Date.UTC(2026, 10, 20) };
-/** A client, as after a start. @param {any} store */
-export function started(store) {
-  const solis = new Solisync(service.url, { store, background: false, now: () => new Date(clock.now) });
+/** A client, as after a start. @param {any} store @param {boolean} [background] */
+export function started(store, background = false) {
+  const solis = new Solisync(service.url, { store, background, now: () => new Date(clock.now) });
   const told = /** @type {string[]} */ ([]);
   solis.on("signedOut", (why) => told.push(`signedOut ${why}`));
   solis.on("signedIn", () => told.push("signedIn"));

@@ -389,6 +389,29 @@ test("a win of a suspended player is uploaded after the suspension", async () =>
   assert.equal(await solis.unsent(), 0);
 });
 
+/** How many syncs in the background follow one with this answer, within some seconds. @param {import("node:test").TestContext} t @param {object} answer @param {number} seconds */
+async function repeats({ mock: { timers } }, answer, seconds) {
+  const store = brittle();
+  await started(store).solis.login("ann", "password");
+  service.answers["/api/sync/pull"] = answer;
+  timers.enable({ apis: ["setTimeout"] });
+  const { solis } = started(store, true);
+  const failed = new Promise((resolve) => solis.on("trouble", resolve));
+  await solis.restoreOr(() => assert.fail("there is a session"));
+  timers.tick(1);
+  await failed;
+  forget();
+  timers.tick(1000 * seconds);
+  await assert.rejects(solis.sync()); // runs after those in the background
+  timers.reset();
+  return times("/api/sync/pull") - 1;
+}
+
+test("a sync in the background is repeated when Retry-After has passed", async (t) => {
+  const limited = { status: 429, code: "rate_limited", headers: { "Retry-After": 7 } };
+  assert.deepEqual([await repeats(t, limited, 6), await repeats(t, limited, 7)], [0, 1]);
+});
+
 test("a password is sent composed, and a login tries it once more as it was typed", async () => {
   const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
   const { solis } = started(brittle());
