@@ -412,6 +412,10 @@ test("a sync in the background is repeated when Retry-After has passed", async (
   assert.deepEqual([await repeats(t, limited, 6), await repeats(t, limited, 7)], [0, 1]);
 });
 
+test("a sync in the background isn't repeated after an error that stays", async (t) => {
+  assert.equal(await repeats(t, { status: 400, code: "bad_field" }, 3600), 0);
+});
+
 test("a password is sent composed, and a login tries it once more as it was typed", async () => {
   const [typed, composed] = ["cafe\u0301 au lait", "caf\u00e9 au lait"];
   const { solis } = started(brittle());
