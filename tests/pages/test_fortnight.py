@@ -251,7 +251,7 @@ def test_leaderboard_takes_a_win_after_one_tap(visit, world):
     ann.register("marilla")
     page = win(ann, DAYS[0])
     until(page, "document.getElementById('result').innerText.includes('✓ Score verified')", PATIENCE)
-    assert "Show this win on the leaderboard as “marilla”?" in panel(page)
+    until(page, "document.getElementById('won').innerText.includes('Show this win on the leaderboard as “marilla”?')")
     page.get_by_role("button", name="Show it").tap()
     until(page, "/place 1|1st|first/i.test(document.getElementById('result').innerText)")
     assert page.get_by_role("button", name="Show it").count() == 0

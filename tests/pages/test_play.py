@@ -47,8 +47,8 @@ def test_win_by_dragging_is_verified_and_ranked(visit, site):
     for move in moves:
         hand.drag(move)
     time = page.inner_text("#time")
+    until(page, "document.activeElement.id === 'won-heading'")
     assert page.text_content("#won-heading") == f"Won in {time} with {replay['final_score']} points"
-    assert page.evaluate("document.activeElement.id") == "won-heading"
     check_upload(site, page, replay)
 
 
