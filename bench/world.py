@@ -57,7 +57,7 @@ class World:
         return replay_id(1 + player, turn)
 
 
-TOWN = World(players=1_000, replays=1_000)
+TOWN = World(players=4_000, replays=1_000)
 
 
 def issued_at() -> datetime:
@@ -115,6 +115,14 @@ def _store(copying: Copying, stock: Stock) -> list[Sequence[object]]:
             "known_states (session_id, user_id, pushed, answers)",
             ((_session(each.number), each.id, each.counted, f'{{"{each.counted}"}}') for each in players),
         )
+        copying.copy(  # PostgreSQL would plan for an empty table
+            "games (user_id, game_id, ended_at, mode, draw_mode, won, score, seconds, xp)",
+            (
+                (each.id, identity(f"game {each.number}"), stock.now, "Classic", "DrawOne", True, 605, 252, 50)
+                for each in players
+            ),
+        )
+        copying.copy("game_memory (user_id, games)", ((each.id, 1) for each in players))
         for each in replays:
             seed = each.received.header.seed
             if seed not in known:
