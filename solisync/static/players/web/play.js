@@ -272,7 +272,7 @@ function keptFor(query) {
 /** The deal that the address names, or null if it names none or an invalid one. The stored game of the named day costs no request. @param {URLSearchParams} query @param {Game | null} kept @returns {Promise<Wanted | null>} */
 async function linked(query, kept) {
   if (!["daily", "deal", "seed"].some((name) => query.has(name))) return null;
-  // at once: each of these imports the next
+  // at the same time, because each of these imports the next
   const [{ drawOf, linked }] = await Promise.all([import("./links.js"), import("./days.js"), import("./goal.js")]);
   const draw = drawOf(query);
   if (kept?.day && kept.day.date === query.get("daily") && (draw ?? kept.draw) === kept.draw) return kept;
