@@ -5,15 +5,18 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from uuid import uuid4
 
+from msgspec import convert
 from twisted.internet.task import deferLater
 
 from solisync.commands.smoke import PIXEL
 from solisync.rules.analytics import AnalyticsEvent, Batch
+from solisync.rules.games import SentGame
 from solisync.web.json_schemas import EXAMPLE
 from solisync.web.shared_cache import SECONDS
 from tests.harness import original_server as there
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
+from tests.harness.games import game as finished
 from tests.harness.payloads import progress_of
 from tests.harness.service import refused
 from tests.harness.tokens import access_token, token_pair
@@ -26,6 +29,8 @@ MESSAGE = "until you have written to us"
 DAY = "2026-11-20"
 WHY = {"reason": "cheating", "note": "seen by hand"}
 NOW = {"exported_at", "server_time"}  # fields that are of the moment of the answer
+COUNTED = finished(game_id="0b8b5a8e-3b1c-4a53-9f0e-6d1c8d6c6c7a")
+GUEST_KEY = "the-key-of-a-guest-of-later"
 FAR = "2126-01-01"  # the expiry of everything in a database that is kept for tests
 
 
@@ -43,12 +48,15 @@ async def unchecked(reactor, server):
 async def play(reactor, server, administrate, place):
     """Register players who play while replays are checked; import one from an original server.
 
-    A guest gives its games to a player, an account is deleted, and a backup is made.
+    A guest gives its games to a player, another one has a key, an account is deleted, and a backup is made.
     """
     ann, *others = [await server.player(name) for name in (ANN, BEN, CEM, DEE)]
     guest = server.client()
     await guest.guest()
     await ann.join(guest.tokens.refresh_token)
+    keyed = server.client()
+    await keyed.guest(GUEST_KEY)
+    await keyed.count_games(convert(finished(), SentGame))
     await (await server.player("fay")).delete_account()
     await administrate("backup", place / "played.dump")
     await ann.upload_avatar(PIXEL, "image/png")
@@ -60,6 +68,7 @@ async def play(reactor, server, administrate, place):
             answer = await server.ask("POST", "/api/sync/push", body=device, bearer=token)
             assert answer.status == 200, answer
         await client.opt_in((await client.me()).username.title())
+    await ann.count_games(convert(COUNTED, SentGame))
     for body in (game(game_id=str(uuid4())), game(0), game(final_score=EXAMPLE["final_score"] + 1)):
         await ann.upload_replay(body)
     await ann.set_listed(await ann.upload_replay(game(1)), False)
@@ -97,7 +106,7 @@ async def look_after(server, console):
     answer = await console.ask("PUT", "/review/seen", {"kind": "avatars", "items": [event]})
     assert answer.status == 200, answer
     await ann.browser_login(ANN, PASSWORD)
-    return {"codes": codes, "link": answers[-1].json}
+    return {"codes": codes, "link": answers[-1].json, "guest_key": GUEST_KEY, "counted": COUNTED}
 
 
 def keep(server):
@@ -149,6 +158,12 @@ async def go_on(reactor, server, console, secrets):
     pushed = await server.ask("POST", "/api/sync/push", body=progress, bearer=fresh.access_token)
     stats = pushed.json["merged"]["stats"]
     assert (stats["games_won"], stats["best_single_score"]) == (9, 700)
+    if "counted" in secrets:  # since 1.2.0
+        (known,) = (await ann.count_games(convert(secrets["counted"], SentGame))).games
+        assert not known.counted
+        guest = server.client()
+        await guest.guest(secrets["guest_key"], create=False)
+        await guest.delete_account()
     first = (await ann.own_replays()).replays[-1].id
     assert await ann.upload_replay(await ann.replay(first)) == first  # of one game
     await ann.recover(ANN, secrets["codes"][0], NEW)
