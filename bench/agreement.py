@@ -7,18 +7,9 @@ from typing import Any
 
 from solisync.rules.stock import player_id
 
+from .workloads import finished_game
 from .world import TOWN, Player, populate
 
-WIN = {
-    "game_id": "0b8b5a8e-3b1c-4a53-9f0e-6d1c8d6c6c7a",
-    "mode": "Classic",
-    "draw_mode": "DrawOne",
-    "won": True,
-    "score": 605,
-    "seconds": 252,
-    "ended_at": "2026-11-20T18:03:00+01:00",
-    "undone": False,
-}
 # Tokens and timestamps, which differ in each answer.
 _VARYING = re.compile(r'("(?:server_time|last_modified|access_token|refresh_token)"):"[^"]+"')
 
@@ -38,6 +29,7 @@ def _answers(port: int) -> list[tuple[str, Any]]:
     player = Player(1)
     mine = {"Authorization": f"Bearer {player.access.decode()}"}
     progress = json.loads(TOWN.stock.player(1).progress.encode())
+    won = finished_game(1_000)
     another = progress | {"user_id": player_id(9)}
     asked: list[tuple[str, str, str, dict[str, str], Any]] = [
         ("me", "GET", "/api/me", mine, None),
@@ -47,8 +39,8 @@ def _answers(port: int) -> list[tuple[str, Any]]:
         ("push", "POST", "/api/sync/push", mine, progress),
         ("push again", "POST", "/api/sync/push", mine, progress | {"new": [1.50]}),
         ("pull again", "GET", "/api/sync/pull", mine, None),
-        ("games", "POST", "/api/games", mine, {"games": [WIN, {**WIN, "score": -1}]}),
-        ("the games again", "POST", "/api/games", mine, {"games": [WIN]}),
+        ("games", "POST", "/api/games", mine, {"games": [won, won | {"score": -1}]}),
+        ("the games again", "POST", "/api/games", mine, {"games": [won]}),
         ("no games", "POST", "/api/games", mine, {"games": []}),
         ("push for another", "POST", "/api/sync/push", mine, another),
         ("push nonsense", "POST", "/api/sync/push", mine, {"user_id": 1}),

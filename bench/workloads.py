@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 from uuid import UUID
 
 from solisync.rules.stock import replay, won_game
@@ -87,24 +88,23 @@ def push(crowd: Crowd) -> Exchange:
     yield _request(b"POST /api/sync/push", _bearer(player), body=body)
 
 
-def games(crowd: Crowd, number: int = 1) -> Exchange:
-    """New finished games, of which none has a seed."""
-    ended = datetime.now(UTC).isoformat()
-    body = {
-        "games": [
-            {
-                "game_id": str(UUID(int=each)),
-                "mode": "Classic",
-                "draw_mode": "DrawOne",
-                "won": each % 2 == 0,
-                "score": 605,
-                "seconds": 252,
-                "ended_at": ended,
-                "undone": False,
-            }
-            for each in (random.getrandbits(128) for _ in range(number))
-        ]
+def finished_game(number: int) -> dict[str, Any]:
+    """A finished game without a seed; the number decides its id, and whether it was won."""
+    return {
+        "game_id": str(UUID(int=number)),
+        "mode": "Classic",
+        "draw_mode": "DrawOne",
+        "won": number % 2 == 0,
+        "score": 605,
+        "seconds": 252,
+        "ended_at": datetime.now(UTC).isoformat(),
+        "undone": False,
     }
+
+
+def games(crowd: Crowd, number: int = 1) -> Exchange:
+    """New finished games."""
+    body = {"games": [finished_game(random.getrandbits(128)) for _ in range(number)]}
     yield _request(b"POST /api/games", _bearer(crowd.next()), body=json.dumps(body).encode())
 
 

@@ -113,7 +113,7 @@ async def test_games_of_an_export_count_once(server, administrate, file, restore
 
 
 async def test_game_that_ended_with_a_forgotten_one_is_not_restored(server, administrate, file, restore):
-    """It may have been counted."""
+    """The service may have counted this game before it forgot others."""
     ann, first = await server.player("ann"), convert(game(), SentGame)
     await ann.count_games(first)
     file.write_text(await administrate("users", "export", "ann"), "utf-8")

@@ -94,7 +94,7 @@ def test_page_sends_waiting_games_when_no_note_names_them(visit, site):
 
 
 def test_games_of_another_player_load_nothing_of_the_client(visit, site):
-    """These games wait until their player signs in."""
+    """The games wait until their player signs in."""
     Game(site, "bob")
     ann = waiting(visit)
     ann.open("/account").click("#sign-out")

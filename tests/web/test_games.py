@@ -63,7 +63,7 @@ async def test_repeated_game_is_counted_once(server):
 
 
 async def test_first_game_of_an_id_counts_in_one_request(server):
-    """The answer says so for the first: the other one would have other points."""
+    """The other game of the id has other points."""
     client, first = await server.player("ann"), game(score=605)
     answer = await send(server, client, first, {**first, "score": 9})
     assert (counted(answer), answer["merged"]["stats"]["lifetime_score"]) == ([True, False], 605)
@@ -260,7 +260,7 @@ async def test_totals_and_games_of_two_devices_add_up(server):
 
 
 async def test_answer_to_known_games_is_a_base_for_totals(server):
-    """A second device sends a known game, and pushes totals that begin with those of the answer."""
+    """A second device sends a known game, and adds a game to the totals in the answer."""
     client, second, known = await server.player("ann"), server.client(), game()
     await send(server, client, known)
     await second.login("ann", PASSWORD)
