@@ -2,7 +2,7 @@
 
 The methods need a running reactor: `asyncio.run` works only with Twisted's reactor for asyncio. The client keeps the
 player's pair of tokens. If an access token is refused, it refreshes the pair and tries once more. Concurrent calls
-share one refresh.
+share one refresh. Passwords are sent as given: a tool that reads one from a person sends it in Unicode's NFC.
 """
 
 from collections.abc import AsyncGenerator

@@ -6,11 +6,12 @@ import subprocess
 
 import pytest
 
-from tests.harness.constants import PATIENCE
+from tests.harness.constants import PATIENCE, ROOT
 from tests.pages.player import JOURNALS, journals, until_journals
 from tests.pages.visitor import FLAGS, PRELUDE, until
 
 MIB = 1 << 20
+RUST_FILE = ROOT / "clients" / "rust" / "client" / "src" / "indexed_db.js"
 ENTER = """async (count) => {
   const { enter } = await web("journal.js");
   for (let number = 0; number < count; number++) {
@@ -29,6 +30,23 @@ STORE = """async (work) => {
     return [value, value.games.length];
   }).catch(() => "error");
 }"""
+RUST_STORE = """async (work) => {
+  const store = await import("/web/rust/indexed_db.js");
+  if (!window.opened) window.opened = await store.openStore("game");
+  const games = JSON.parse(store.valueOf("game") ?? "[]");
+  if (work === "read") return games.length;
+  store.save("game", JSON.stringify([...games, "x".repeat(20_000)]));
+  return store.flush("game").then(() => games.length + 1, () => "error");
+}"""
+STORED = """new Promise((resolve) => {
+  const opening = indexedDB.open("game");
+  opening.onerror = () => resolve();
+  opening.onsuccess = () => {
+    const asked = opening.result.transaction("game").objectStore("game").get("game");
+    asked.onsuccess = asked.onerror = () => resolve(asked.result);
+    opening.result.close();
+  };
+})"""
 
 
 @pytest.fixture
@@ -61,6 +79,7 @@ def browser(site, disk, chromium):
             )
             running.append(context)
             context.add_init_script(PRELUDE)
+            context.route("**/web/rust/indexed_db.js", lambda route: route.fulfill(path=RUST_FILE))
             page = context.pages[0]
             page.goto("/play")
             until(page, "document.querySelector('#board li')")
@@ -112,3 +131,17 @@ def test_full_disk_leaves_the_stored_value_alone(browser, disk):
     assert page.evaluate(STORE, "change") == kept + 1
     page = browser()
     assert page.evaluate(STORE, "read") == kept + 1
+
+
+def test_full_disk_loses_nothing_of_the_rust_client(browser, disk):
+    """Each value is stored within seconds after the disk has room, and a browser that starts again has the last one."""
+    page = browser()
+    for number in range(1, 6):
+        assert page.evaluate(RUST_STORE, "change") == number
+    fill(disk / "ballast")
+    outcomes = [page.evaluate(RUST_STORE, "change") for _ in range(3)]
+    assert "error" in outcomes
+    (disk / "ballast").unlink()
+    until(page, f"{STORED}.then((games) => games?.length === 8)", 2 * PATIENCE)
+    page = browser()
+    assert page.evaluate(RUST_STORE, "read") == 8

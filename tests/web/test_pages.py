@@ -97,7 +97,7 @@ def test_preview_has_whole_addresses_of_the_site():
 
 
 async def test_home_page_and_daily_page_show_the_day_of_the_database(reactor, shared_dsn):
-    """A node whose clock is a day ahead shows the same day. A day to come has a page that names it."""
+    """A node whose clock is a day ahead shows that day and links to its game. A day to come has a page."""
     truncate(shared_dsn)
     running = await start(reactor, shared_dsn, now=lambda: datetime.now(UTC) + timedelta(days=1))
     try:
@@ -105,8 +105,10 @@ async def test_home_page_and_daily_page_show_the_day_of_the_database(reactor, sh
             "SELECT today, today + 1 FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock"
         )
         for path in ("/", "/daily"):
-            data = msgspec.json.decode(check_page(await running.ask("GET", path)).data)
+            answer = await running.ask("GET", path)
+            data = msgspec.json.decode(check_page(answer).data)
             assert data["date"] in (str(today), str(after)), path  # midnight may come
+            assert f'href="/play?daily={data["date"]}"' in answer.content.decode()
             assert data["deal"] == str(daily_challenge(date.fromisoformat(data["date"])).seed)
         to_come = await running.ask("GET", f"/daily/{after + timedelta(days=1)}")
         page = check_page(to_come, status=404)

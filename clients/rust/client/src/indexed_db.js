@@ -1,7 +1,12 @@
 // @ts-check
 /** One value for each database, in memory and in IndexedDB. The database, its object store and its key have one name. */
 
-/** @typedef {{database: IDBDatabase, wanted: string | undefined, stored: string | undefined, writing: Promise<void> | null}} Kept */
+/** @typedef {{database: IDBDatabase, wanted: string | undefined, stored: string | undefined, writing: Promise<void> | null, retry?: number}} Kept */
+
+const RETRY_MS = 10_000;
+
+/** In localStorage after a full disk, as of the npm package: `fillLog` has the reason. */
+const DAMAGED = "solisync.damaged";
 
 /** @type {Map<string, Kept>} */
 const all = new Map();
@@ -52,10 +57,16 @@ const kept = (name) => /** @type {Kept} */ (all.get(name));
 /** @param {string} name */
 export const valueOf = (name) => kept(name).wanted;
 
-/** Keep a value, which is stored soon. @param {string} name @param {string} text */
+/** Keep a value, which is stored soon, and as soon as a full disk has room. @param {string} name @param {string} text */
 export function save(name, text) {
-  kept(name).wanted = text;
-  flush(name).catch(() => {}); // the next one tries again
+  const here = kept(name);
+  here.wanted = text;
+  flush(name).catch(() => {
+    here.retry ??= setTimeout(() => {
+      here.retry = undefined;
+      save(name, here.wanted ?? text);
+    }, RETRY_MS);
+  });
 }
 
 /** Wait until the value is stored. @param {string} name @returns {Promise<void>} */
@@ -66,12 +77,31 @@ async function write(name) {
   const here = kept(name);
   while (here.stored !== here.wanted) {
     const text = here.wanted ?? "null";
-    await transacted(here.database, "readwrite", (store) => store.put(JSON.parse(text), name)).catch(async (error) => {
+    try {
+      if (localStorage.getItem(DAMAGED)) {
+        await fillLog(here.database);
+        localStorage.removeItem(DAMAGED);
+      }
+      await transacted(here.database, "readwrite", (store) => store.put(JSON.parse(text), name));
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "UnknownError") localStorage.setItem(DAMAGED, "1");
       here.database = await opened(name); // a full disk closes it
       throw error;
-    });
+    }
     here.stored = text;
   }
+}
+
+/**
+ * Fill Chromium's log of changes, of which it begins another one after 4 MiB. A full disk can cut the last change in
+ * the log. Chromium continues behind it, can't read the log at its next start, and then deletes all databases of the
+ * site. Larger values aren't in the log, and others than random ones would be compressed. @param {IDBDatabase} database
+ */
+async function fillLog(database) {
+  const keys = Array.from({ length: 90 }, (_, number) => `padding ${number}`);
+  const random = () => crypto.getRandomValues(new Uint8Array(60_000));
+  await transacted(database, "readwrite", (store) => keys.map((key) => store.put(random(), key))[0]);
+  await transacted(database, "readwrite", (store) => keys.map((key) => store.delete(key))[0]);
 }
 
 /** Keep the value under another name too. @param {string} name */

@@ -66,7 +66,7 @@ function show() {
   byId("join").hidden = Boolean(name);
   byId("statistics").hidden = true;
   byId("play").textContent = name ? "Play today’s deal" : "Play";
-  byId("play").setAttribute("href", name ? "/play?daily" : "/play");
+  byId("play").setAttribute("href", name ? `/play?daily=${day.date}` : "/play");
   if (game) offer(game);
   if (!hasPlayed()) return;
   statistics();
