@@ -362,7 +362,8 @@ async def test_remembered_lists_are_compressed_on_request(server):
         await ann.upload_replay(replay())
     token = {"Authorization": f"Bearer {ann.tokens.access_token}"}
     as_list.cache_clear()
-    for path, headers in {"/api/replays/recent": {}, "/api/leaderboard": token}.items():
+    recent = "/api/replays/recent"
+    for path, headers in {recent: {}, f"{recent}?before=": {}, "/api/leaderboard": token}.items():
         plain = await ask(server, "GET", path, None, headers)
         packed = [await ask(server, "GET", path, None, headers | {"Accept-Encoding": "gzip"}) for _ in range(2)]
         assert "content-encoding" not in plain.headers
@@ -373,7 +374,7 @@ async def test_remembered_lists_are_compressed_on_request(server):
                 assert gzip.decompress(answer.content) == plain.content
             else:
                 assert path == "/api/leaderboard"  # which has one line
-    assert (as_list.cache_info().misses, as_list.cache_info().hits) == (2, 4)
+    assert (as_list.cache_info().misses, as_list.cache_info().hits) == (3, 6)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class Replays:
         if query.before is None:
             return as_list(Reply.of((await self.recent.get(verified))[:count]).body)[gzip]
         if not query.before:
-            return Reply.of(recent_page(await self.recent.get(verified), count))
+            return as_list(Reply.of(recent_page(await self.recent.get(verified), count)).body)[gzip]
         position = read_position(query.before, "before")
         return Reply.of(recent_page(await self.database.run(recent_replays.recent, verified, position), count))
 

@@ -49,7 +49,7 @@ function table() {
       ? "None of the newest games match these filters."
       : form.check.value
         ? "No games have been uploaded yet."
-        : "No wins have been verified yet.",
+        : "No verified wins are listed yet.",
   );
 }
 
