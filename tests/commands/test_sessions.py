@@ -11,6 +11,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from solisync.commands import sessions as command
 from solisync.commands.main import main
+from solisync.errors import Unavailable
 from solisync.process.logs import AUDIT
 from solisync.rules.sessions import RefreshRecord
 from solisync.storage.players import sessions
@@ -109,10 +110,13 @@ async def test_no_chain_of_refreshes_outlives_revoking_everyone(administrate, se
             spent, tokens[player] = tokens[player], jti
             record = RefreshRecord(jti, now + LIVE, access_expiry=turns, user_agent=None)
             hit = Hit(jti, 10, 60)
-            if await database.run(sessions.rotate, player, record, spent=spent, now=now, hit=hit) == (
-                None,
-                None,
-            ):
+            try:
+                outcome = await database.run(sessions.rotate, player, record, spent=spent, now=now, hit=hit)
+            except Unavailable:  # this player's access tokens of the next minute have all seconds for `exp`
+                tokens[player] = spent
+                await deferLater(reactor, 0.01)
+                continue
+            if outcome == (None, None):
                 return
             turns += 1
 
