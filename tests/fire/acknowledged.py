@@ -18,10 +18,11 @@ from tests.harness.postgres import run_sql
 
 TEXTS = {500: "internal server error", 503: "service unavailable"}
 ANSWER_SECONDS = 10.0
+KINDS = ("unlocked_backgrounds", "unlocked_card_backs")  # an account has at most 1,000 of each
 
 
 class Players:
-    """Players who push a new card back at every turn, sometimes upload a replay, and pull."""
+    """Players who push a new unlock at every turn, sometimes upload a replay, and pull."""
 
     def __init__(self, process, count=6):
         self._process = process
@@ -33,14 +34,14 @@ class Players:
         self.written = []  # when each acknowledged write was acknowledged
         self.slowest = 0.0
         self.wrong = []
-        self.card_backs = {}  # acknowledged ones, by access token
+        self.unlocked = {}  # acknowledged unlocks, by access token
         self.replays = {}  # acknowledged ones, by id
 
     @contextlib.asynccontextmanager
     async def playing(self):
         """Register all players; let them play in threads while the block runs."""
         await at_once(self._count, self._register, range(self._count))
-        running = Deferred.fromCoroutine(at_once(self._count, self._play, list(self.card_backs)))
+        running = Deferred.fromCoroutine(at_once(self._count, self._play, list(self.unlocked)))
         try:
             yield self
         finally:
@@ -51,7 +52,7 @@ class Players:
         body = {"username": f"{self._name}_{number}", "password": PASSWORD}
         status, pair, _ = ask(self._process, "POST", "/api/auth/register", body)
         assert status == 200
-        self.card_backs[pair["access_token"]] = set()
+        self.unlocked[pair["access_token"]] = set()
 
     def _play(self, token):
         while not self._stopped.is_set():
@@ -64,8 +65,10 @@ class Players:
                     self.replays[answer["id"]] = body
             elif number % 7 == 0:
                 self._ask("GET", "/api/sync/pull", None, token)
-            elif self._ask("POST", "/api/sync/push", progress_of(progress__unlocked_card_backs=[number]), token):
-                self.card_backs[token].add(number)
+            else:
+                change = progress_of(**{f"progress__{KINDS[number % 2]}": [number]})
+                if self._ask("POST", "/api/sync/push", change, token):
+                    self.unlocked[token].add(number)
 
     def _ask(self, method, path, body, token):
         began = time.monotonic()
@@ -80,7 +83,7 @@ class Players:
         if status == 200:
             if method == "POST":
                 self.written.append(time.monotonic())
-            self._stopped.wait(0.01)
+            self._stopped.wait(0.02)
             return answer
         says_when = int(headers.get("retry-after", 0)) >= 1
         if answer != {"error": TEXTS.get(status)} or says_when != (status == 503):
@@ -96,12 +99,12 @@ class Players:
 
     def check(self, dsn):
         """Check that every answer was right and in time. Each acknowledged write is stored once, and complete."""
-        assert self.wrong == []
+        assert self.wrong == [], self.wrong[:3]
         assert self.slowest < ANSWER_SECONDS
-        for token, acknowledged in self.card_backs.items():
+        for token, acknowledged in self.unlocked.items():
             status, pulled, _ = ask(self._process, "GET", "/api/sync/pull", bearer=token)
             assert status == 200
-            assert acknowledged <= set(pulled["merged"]["progress"]["unlocked_card_backs"])
+            assert acknowledged <= set().union(*(pulled["merged"]["progress"][kind] for kind in KINDS))
         stored = run_sql(dsn, "SELECT id::text, body FROM replays")
         texts = Counter(document for _, document in stored)
         documents = dict(stored)
@@ -110,5 +113,5 @@ class Players:
             assert texts[json.dumps(body)] == 1
 
     def __str__(self):
-        writes = sum(map(len, self.card_backs.values())) + len(self.replays)
+        writes = sum(map(len, self.unlocked.values())) + len(self.replays)
         return f"{writes} acknowledged writes, answers {dict(self.statuses)}, slowest {self.slowest:.2f} s"
