@@ -40,7 +40,7 @@ from tests.harness.service import environment
 
 LATEST = load_migrations()[-1].number
 ROWS = "GRANT ALL ON ALL TABLES IN SCHEMA public TO clerk; GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO clerk"
-ACCEPTS = 0x10000  # the flag of a socket that listens, in /proc/net/unix; one that is only bound has the same state
+ACCEPTS = 0x10000  # the flag of a listening socket in /proc/net/unix; a socket that is only bound has the same state
 
 
 @pytest.fixture
