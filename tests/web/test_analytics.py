@@ -16,6 +16,7 @@ from solisync.rules.analytics import AnalyticsEvent, Batch
 from solisync.storage import STATEMENTS, analytics
 from tests.harness.concurrency import gather, until
 from tests.harness.housekeeping import make_housekeeping
+from tests.harness.plans import plan
 from tests.harness.postgres import connect, lock_waiters, run_sql, truncate
 from tests.harness.strategies import examples, texts
 
@@ -356,6 +357,18 @@ bodies = st.binary(max_size=100) | documents.map(lambda value: json.dumps(value)
     strange_batches,
     st.booleans(),
 )  # fmt: skip
+
+
+def test_events_of_a_new_name_scan_no_table_that_was_never_analyzed(server):
+    """PostgreSQL keeps its plan of a table that it believes to be empty, while a flood fills it."""
+    server.sql("TRUNCATE analytics_events")
+    server.sql(
+        "INSERT INTO analytics_events (id, session_id, event_type, payload, client_time, received_at)"
+        " SELECT gen_random_uuid(), 's', 'won', '{}', now(), now() FROM generate_series(1, 1000)"
+    )
+    ids = [str(uuid4()) for _ in range(50)]
+    ran = plan(server.dsn, analytics.STORE, "s", "ann", NOW, ids, ["won"] * 50, ["{}"] * 50, [NOW] * 50)
+    assert "Seq Scan" not in ran.text
 
 
 async def test_any_body_gets_200_or_400(server, full):
