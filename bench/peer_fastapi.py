@@ -256,8 +256,8 @@ async def add_games(
         await connection.execute("COMMIT")
         return saved.payload, set()
     admit(memory.full_for)
-    change, shares = progress.with_new_games(player, new, memory.latest, saved, memory.now)
-    steps = (*change.steps, *games.adding(player, shares, memory.spare))
+    change, added = progress.with_new_games(player, new, memory.latest, saved, memory.now, memory.win_seconds)
+    steps = (*change.steps, *games.adding(player, added.shares, memory.spare, added.win_seconds))
     answering = sync.answering(player, access_expiry, change.counts)
     await connection.execute(f"{'; '.join(map(literal, (*steps, answering)))}; COMMIT")
     return change.payload, {game.game_id for game in new}

@@ -22,6 +22,9 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
 
     No connection is held between parts. Records that are deleted during the export may be missing, but no record is
     partial. A part isn't kept here once it is taken, because a client may take a minute to read it.
+
+    The games are all that were counted by the end: one that is in the progress and not among them could be counted
+    twice by a restore. The database's clock may have been ahead when it stored a game or an event of the history.
     """
     user_id = start.account.id
     yield rules.opening(start.exported_at, start.account)
@@ -29,20 +32,22 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
     yield rules.BEFORE_PROGRESS
     yield await read(storage.progress, user_id)
     done = await read(restrictions.moderation, user_id)
-    for before, read_page, keys in (
-        (rules.middle(start.leaderboard, start.sessions, start.codes, done), storage.replays, [user_id]),
-        (rules.BEFORE_ANALYTICS, storage.events, start.names),
-        (rules.BEFORE_HISTORY, storage.history, [user_id]),
-        (rules.BEFORE_GAMES, storage.games, [user_id]),
-    ):
+    middle = rules.middle(start.leaderboard, start.sessions, start.codes, done)
+    parts: tuple[tuple[bytes, Callable[..., Awaitable[Page[Any] | None]], list[tuple[object, ...]]], ...] = (
+        (middle, storage.replays, [(user_id, start.until)]),
+        (rules.BEFORE_ANALYTICS, storage.events, [(name, start.until) for name in start.names]),
+        (rules.BEFORE_HISTORY, storage.history, [(user_id,)]),
+        (rules.BEFORE_GAMES, storage.games, [(user_id,)]),
+    )
+    for before, read_page, sources in parts:
         yield before
         first = True
-        for key in keys:
-            page = await read(read_page, key, START, start.until)
+        for source in sources:
+            page = await read(read_page, START, *source)
             while page is not None:
                 yield _taken(page, first=first)
                 first = False
-                page = await read(read_page, key, page.last, start.until)
+                page = await read(read_page, page.last, *source)
     yield rules.END
 
 

@@ -10,7 +10,8 @@ from ..events.notices import BoardsChanged, Notice, ProgressStored
 from ..postgres.statement import Call
 from ..rules.counting import NO_GAMES, Basis, GameCounts, add, counts_of, with_counts
 from ..rules.documents import default_document, is_news, read_stored, revision
-from ..rules.games import ReceivedGame, Share, with_games, with_shares
+from ..rules.game_effects import Added, with_games, with_shares
+from ..rules.games import ReceivedGame, Share
 from ..rules.guests import joined
 from ..rules.leaderboard import bests_of
 from ..rules.merge import merge
@@ -63,12 +64,17 @@ def joining(player: str, guest: bytes, saved: Saved, shared: GameCounts, now: da
 
 
 def with_new_games(
-    player: str, games: list[ReceivedGame], latest: datetime | None, saved: Saved, now: datetime
-) -> tuple[Change, list[Share]]:
-    """Add finished games to the player's progress; return also what each has added."""
+    player: str,
+    games: list[ReceivedGame],
+    latest: datetime | None,
+    saved: Saved,
+    now: datetime,
+    win_seconds: int | None = None,
+) -> tuple[Change, Added]:
+    """Add finished games to the player's progress; return also what was added."""
     stored = None if saved.payload is None else read_stored(saved.payload)
-    document, shares = with_games(stored or default_document(player, now), games, latest, now)
-    return _change(player, saved, stored, document, now, bounded=False), shares
+    added = with_games(stored or default_document(player, now), games, latest, now, win_seconds)
+    return _change(player, saved, stored, added.document, now, bounded=False), added
 
 
 def restoring(player: str, exported: Document, shares: Sequence[Share], saved: Saved, now: datetime) -> Change:

@@ -47,6 +47,7 @@ class ExportedAccount(Struct, frozen=True):
         datetime | None,
         Meta(description="end of the latest one that was forgotten, because there were too many"),
     ]
+    win_seconds: Annotated[int | None, Meta(description="time of all wins; null before the first game by id")]
     guest: bool
     guest_name: Annotated[str | None, Meta(description="the username that the player had as a guest")]
     joined_guests: Annotated[list[Id], Meta(description="guests whose games the player took over within 30 days")]

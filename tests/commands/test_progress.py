@@ -112,6 +112,20 @@ async def test_games_of_an_export_count_once(server, administrate, file, restore
     assert (answer.merged.stats.games_played, answer.merged.stats.lifetime_score) == (4, 2400)
 
 
+async def test_game_that_was_counted_under_a_fast_clock_is_restored_once(server, administrate, file, restore):
+    """An export without this game would count it again, beside the totals."""
+    ann, first, second = await server.player("ann"), convert(game(), SentGame), convert(game(), SentGame)
+    await ann.count_games(first)
+    state = server.sql("SELECT payload, counted FROM sync_states")
+    await ann.count_games(second)
+    server.sql("UPDATE games SET counted_at = counted_at + interval '30 days'")
+    file.write_text(await administrate("users", "export", "ann"), "utf-8")
+    server.sql("UPDATE sync_states SET payload = %s, counted = %s", state[0])
+    server.sql("DELETE FROM games WHERE game_id <> %s", (first.game_id,))
+    assert await restore() == "'ann' now has 2 games\n"
+    assert (await ann.count_games(first, second)).merged.stats.games_played == 2
+
+
 async def test_game_that_ended_with_a_forgotten_one_is_not_restored(server, administrate, file, restore):
     """The service may have counted this game before it forgot others."""
     ann, first = await server.player("ann"), convert(game(), SentGame)

@@ -44,9 +44,9 @@ class Account:
         if not new:
             return
         latest = max((share.game.ended_at for share in self.known.values()), default=None)
-        change, shares = progress.with_new_games(self.name, [*new.values()], latest, self.saved(), NOW)
+        change, added = progress.with_new_games(self.name, [*new.values()], latest, self.saved(), NOW)
         self.payload = change.payload
-        self.known |= {share.game.game_id: share for share in shares}
+        self.known |= {share.game.game_id: share for share in added.shares}
 
     def push(self, session, counts):
         saved = self.saved(session)

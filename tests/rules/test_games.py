@@ -1,7 +1,7 @@
 """The effect of finished games on progress (docs/sync.md "What a game adds").
 
 games.json has histories of mode Classic with the progress that follows, as the JavaScript client of version 1.1
-computed it.
+computed it. Its average had whole seconds after each game, and so sank; the service's is exact.
 """
 
 import json
@@ -18,16 +18,10 @@ from msgspec import Raw, structs
 from solisync.errors import BadRequest
 from solisync.klondike.daily import daily_seed
 from solisync.rules.documents import default_document
-from solisync.rules.games import (
-    HISTORY_DAYS,
-    GameResult,
-    ReceivedGame,
-    read_game,
-    read_games,
-    results_of,
-    with_games,
-)
+from solisync.rules.game_effects import with_games
+from solisync.rules.games import GameResult, ReceivedGame, read_game, read_games, results_of
 from solisync.rules.shapes import NIL, U32_MAX, U64_MAX
+from solisync.rules.sync import HISTORY_DAYS
 from tests.harness.games import game
 
 HISTORIES = json.loads(Path(__file__).with_name("games.json").read_text("utf-8"))
@@ -62,7 +56,12 @@ def daily(day=DAY, hours=12, **fields):
 @pytest.mark.parametrize("history", HISTORIES)
 def test_games_in_order_have_the_effect_of_the_former_client(history):
     payload = added(*(read(**each) for each in history["games"])).payload
-    expected = {**history["stats"], "fastest_win_seconds": history["stats"]["fastest_win_seconds"] or U64_MAX}
+    times = [each["seconds"] for each in history["games"] if each["won"]]
+    expected = {
+        **history["stats"],
+        "fastest_win_seconds": history["stats"]["fastest_win_seconds"] or U64_MAX,
+        "avg_time_seconds": sum(times) // len(times) if times else 0,
+    }
     assert msgspec.to_builtins(payload.stats).items() >= expected.items()
     assert msgspec.to_builtins(payload.progress).items() >= history["progress"].items()
 
@@ -97,6 +96,24 @@ def test_records_are_kept_for_three_modes(mode, records):
 def test_game_of_no_seconds_sets_no_record_of_time():
     found = stats(read(seconds=0))
     assert (found.fastest_win_seconds, found.classic_fastest_win_seconds) == (U64_MAX, 0)
+
+
+@pytest.mark.parametrize(("kept", "average"), [(1_199, 109), (None, 108), (900, 108), (1_200, 108)])
+def test_average_is_of_the_kept_time_while_that_agrees_with_it(kept, average):
+    """The document has ten wins of 119 seconds on average: from 1,190 to 1,199 in all."""
+    ten = structs.replace(EMPTY.payload.stats, games_played=10, games_won=10, avg_time_seconds=119)
+    document = EMPTY._replace(payload=structs.replace(EMPTY.payload, stats=ten))
+    found = with_games(document, [read(seconds=0)], None, NOW, kept).document
+    assert found.payload.stats.avg_time_seconds == average
+
+
+def test_average_of_a_thousand_requests_is_exact():
+    """Whole seconds after each game would end at the fastest one."""
+    times = Random(1).choices(range(200, 400), k=1_000)
+    document, time = EMPTY, None
+    for seconds in times:
+        document, _, time = with_games(document, [read(seconds=seconds)], None, NOW, time)
+    assert (time, document.payload.stats.avg_time_seconds) == (sum(times), sum(times) // 1_000)
 
 
 def test_lost_game_ends_the_streak():
@@ -147,6 +164,17 @@ def test_game_of_the_future_keeps_its_time_zone():
     assert progress(read(ended_at="2099-01-01T00:00:00+02:00"), now=now).weekly_goal_week_iso == "2027-W23"
 
 
+def test_games_of_a_clock_that_is_ahead_keep_their_order():
+    """The losing game was the first."""
+    lost, won, won_again = (read(won=hour > 1, ended_at=f"2099-01-01T0{hour}:00:00Z") for hour in (1, 2, 3))
+    assert stats(won_again, won, lost).win_streak_current == 2
+
+
+def test_games_that_end_together_are_in_the_order_of_the_request():
+    assert stats(read(won=False), read()).win_streak_current == 1
+    assert stats(read(), read(won=False)).win_streak_current == 0
+
+
 def test_counters_stop_at_their_bounds():
     """Those of an account that other software has filled."""
     full = structs.replace(
@@ -165,7 +193,7 @@ def test_counters_stop_at_their_bounds():
 
 def test_shares_have_the_experience_of_each_game():
     """The first win of the week under five minutes brings the week's goal."""
-    document, shares = with_games(EMPTY, [read(seconds=100, score=1), read(seconds=100, won=False)], None, NOW)
+    document, shares, _ = with_games(EMPTY, [read(seconds=100, score=1), read(seconds=100, won=False)], None, NOW)
     assert [share.xp for share in shares] == [50 + 17 + 25 + 75, 0]
     assert document.payload.progress.total_xp == 167
 
@@ -211,6 +239,36 @@ def test_three_days_are_a_streak_in_any_order_of_arrival(order):
     assert found.daily_challenge_last_completed == DAY + timedelta(2)
 
 
+def test_earlier_days_are_the_longest_streak_in_any_order_of_arrival():
+    """The day after them was missed."""
+    document = added(daily(DAY + timedelta(4)))
+    for place in (2, 0, 1):
+        document = added(daily(DAY + timedelta(place)), document=document)
+    found = document.payload.progress
+    assert (found.daily_challenge_streak, found.daily_challenge_longest_streak) == (1, 3)
+
+
+def test_win_of_the_last_day_enters_a_history_without_it():
+    """Clients that push totals may leave out the history."""
+    before = structs.replace(EMPTY.payload.progress, daily_challenge_last_completed=DAY, daily_challenge_streak=7)
+    document = EMPTY._replace(payload=structs.replace(EMPTY.payload, progress=before))
+    found = progress(daily(seconds=1), document=document)
+    assert (found.daily_challenge_history, found.daily_challenge_streak) == ([DAY], 7)
+    assert found.total_xp == progress(read(seconds=1)).total_xp  # the first win of the day has brought its goal's
+
+
+def test_day_before_a_full_history_brings_nothing():
+    """It would be forgotten at once, and so be the first win of its day each time."""
+    full = [NOW.date() - timedelta(each) for each in reversed(range(HISTORY_DAYS))]
+    before = structs.replace(
+        EMPTY.payload.progress, daily_challenge_history=full, daily_challenge_last_completed=full[-1]
+    )
+    document = EMPTY._replace(payload=structs.replace(EMPTY.payload, progress=before))
+    found = progress(daily(full[0] - timedelta(1), seconds=1), document=document)
+    assert found.daily_challenge_history == full
+    assert found.total_xp == progress(read(seconds=1)).total_xp
+
+
 def test_missed_day_begins_a_new_streak():
     found = progress(daily(DAY), daily(DAY + timedelta(2)))
     assert (found.daily_challenge_streak, found.daily_challenge_longest_streak) == (1, 1)
@@ -246,6 +304,12 @@ def test_sums_are_the_same_in_any_split(made, data):
     for name in ("games_played", "games_won", "games_lost", "lifetime_score", "draw_one_wins", "draw_three_wins"):
         assert getattr(one.stats, name) == getattr(other.stats, name)
     assert one.progress.total_xp == other.progress.total_xp
+
+
+def test_whole_numbers_may_be_doubles():
+    """The JSON of some engines has no integers."""
+    text = msgspec.json.encode(game(score=605, seconds=90))
+    assert read_game(Raw(text.replace(b"605", b"605.0").replace(b":90", b":9.0e1"))) == read_game(Raw(text))
 
 
 @pytest.mark.parametrize(

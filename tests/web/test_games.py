@@ -185,6 +185,24 @@ async def test_new_games_of_a_day_have_a_bound(server):
     assert counted(await send(server, client, game())) == [True]
 
 
+async def test_requests_without_room_for_their_games_count(server):
+    """Each reads all games of the day, so the limit of a minute holds for them too."""
+    client = await server.player("ann")
+    server.sql(FILL, ("23 hours", MOST_NEW))
+    answers = [await ask(server, client, game()) for _ in range(61)]
+    assert {answer.status for answer in answers} == {429}
+    assert int(answers[59].headers["retry-after"]) > 3_500
+    assert int(answers[60].headers["retry-after"]) <= 60
+
+
+async def test_average_time_is_exact_over_requests(server):
+    client = await server.player("ann")
+    for seconds in (100, 101, 101, 101):
+        answer = await send(server, client, game(seconds=seconds))
+    assert answer["merged"]["stats"]["avg_time_seconds"] == 100
+    assert server.sql("SELECT win_seconds FROM game_memory") == [(403,)]
+
+
 async def test_game_counted_in_the_future_takes_no_room(server):
     """The database's clock was ahead."""
     client = await server.player("ann")

@@ -117,7 +117,7 @@ HISTORY = Query(
     "export_history",
     f"""
     SELECT id, happened_at AS at, event, reason, client, times FROM account_history
-    WHERE (user_id, id) > ($1::uuid, $2::bigint) AND user_id <= $1::uuid AND happened_at <= $3::timestamptz
+    WHERE (user_id, id) > ($1::uuid, $2::bigint) AND user_id <= $1::uuid
     ORDER BY user_id, id LIMIT {PAGE_HISTORY}
     """,  # noqa: S608
     row=nested(lambda *row: row, lambda id: id, ExportedHappening),
@@ -129,7 +129,6 @@ GAMES = Query(
     f"""
     SELECT {columns(ExportedGame)} FROM games
     WHERE (user_id, counted_at, game_id) > ($1::uuid, $2::timestamptz, $3::uuid) AND user_id <= $1::uuid
-      AND counted_at <= $4::timestamptz
     ORDER BY user_id, counted_at, game_id LIMIT {PAGE_GAMES}
     """,  # noqa: S608
     row=ExportedGame,
@@ -149,7 +148,7 @@ class Page(NamedTuple, Generic[T]):
     f"""
     SELECT now AS exported_at, users.id, username, created_at, {AVATAR_URL} AS avatar_url, access_expiries,
         used_bytes AS replay_bytes, revision AS progress_revision, counted AS progress_counted,
-        game_memory.games, forgotten_until AS games_forgotten_until, guest IS TRUE AS guest, guest_name,
+        game_memory.games, forgotten_until AS games_forgotten_until, win_seconds, guest IS TRUE AS guest, guest_name,
         ARRAY(SELECT guest_id::text FROM joined_guests WHERE user_id = users.id ORDER BY joined_at) AS joined_guests,
         {columns(ExportedEntry)}, sessions,
         codes.left AS codes_left, codes.made_at AS codes_made_at, named.ids AS names, greatest(
@@ -217,34 +216,30 @@ async def progress(statements: Statements, user_id: str) -> bytes:
 
 
 async def replays(
-    statements: Statements, user_id: str, after: ListPosition, until: datetime
+    statements: Statements, after: ListPosition, user_id: str, until: datetime
 ) -> Page[StoredReplay] | None:
     """The next replays of a player; None at the end."""
     found = await statements.many(REPLAYS, user_id, *after, until)
     return Page(found, ListPosition(found[-1].head.received_at, found[-1].head.id)) if found else None
 
 
-async def events(statements: Statements, name: int, after: ListPosition, until: datetime) -> Page[ExportedEvent] | None:
+async def events(statements: Statements, after: ListPosition, name: int, until: datetime) -> Page[ExportedEvent] | None:
     """The next events of a name; None at the end."""
     found = await statements.many(EVENTS, name, *after, until)
     return Page(found, ListPosition(found[-1].received_at, found[-1].id)) if found else None
 
 
-async def history(
-    statements: Statements, user_id: str, after: ListPosition, until: datetime
-) -> Page[ExportedHappening] | None:
+async def history(statements: Statements, after: ListPosition, user_id: str) -> Page[ExportedHappening] | None:
     """The next events in a player's history; None at the end. The id of a position is the number of a row."""
     number = 0 if after == START else int(after.id)
-    found = await statements.many(HISTORY, user_id, number, until)
+    found = await statements.many(HISTORY, user_id, number)
     if not found:
         return None
     last, happening = found[-1]
     return Page([each for _, each in found], ListPosition(happening.at, str(last)))
 
 
-async def games(
-    statements: Statements, user_id: str, after: ListPosition, until: datetime
-) -> Page[ExportedGame] | None:
+async def games(statements: Statements, after: ListPosition, user_id: str) -> Page[ExportedGame] | None:
     """The next games that a player has sent by their ids; None at the end."""
-    found = await statements.many(GAMES, user_id, *after, until)
+    found = await statements.many(GAMES, user_id, *after)
     return Page(found, ListPosition(found[-1].counted_at, found[-1].game_id)) if found else None

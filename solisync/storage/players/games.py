@@ -20,6 +20,7 @@ from .sync import OF_PLAYER, SAVED, Saved, saved_from
 _encode = msgspec.json.Encoder().encode
 
 MOST_NEW = 10_000  # games of a player in any 24 hours
+I64_MAX = 2**63 - 1
 
 
 class Memory(NamedTuple):
@@ -28,7 +29,7 @@ class Memory(NamedTuple):
     `wait` has the seconds until the rate limit admits a request, and `full_for` those until there is room for new
     games; each is None if there is room now. `known` are the ids of the request that were counted before, `latest` is
     the end of the latest game, and `spare` the number of games to forget none of. Games that ended no later than
-    `forgotten_until` may have been counted.
+    `forgotten_until` may have been counted. `win_seconds` is the time of all wins, if it was kept.
     """
 
     wait: float | None
@@ -38,6 +39,7 @@ class Memory(NamedTuple):
     latest: datetime | None
     spare: int
     forgotten_until: datetime | None
+    win_seconds: int | None
 
     def has(self, game: ReceivedGame) -> bool:
         """Return whether a game of the request was counted, or may have been."""
@@ -60,7 +62,8 @@ LOAD = Query(
             OFFSET greatest({MOST_NEW} - cardinality($3::uuid[]) + cardinality(ids), 0) LIMIT 1
         ) AS full_for, now, ids AS known,
         (SELECT ended_at FROM games WHERE user_id = $1::uuid ORDER BY ended_at DESC LIMIT 1) AS latest,
-        CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(memory.games, 0) AS spare, forgotten_until
+        CASE WHEN guest THEN {KEPT_OF_GUEST} ELSE {KEPT} END - coalesce(memory.games, 0) AS spare, forgotten_until,
+        win_seconds
     {OF_PLAYER}
     LEFT JOIN game_memory AS memory ON memory.user_id = id
     CROSS JOIN hit
@@ -98,8 +101,8 @@ ADD = Statement(
         FROM json_array_elements($2::text::json) AS game
         RETURNING true
     )
-    INSERT INTO game_memory AS memory (user_id, games) SELECT $1::uuid, count(*) FROM added
-    ON CONFLICT (user_id) DO UPDATE SET games = memory.games + excluded.games
+    INSERT INTO game_memory AS memory (user_id, games, win_seconds) SELECT $1::uuid, count(*), $3::bigint FROM added
+    ON CONFLICT (user_id) DO UPDATE SET games = memory.games + excluded.games, win_seconds = excluded.win_seconds
     """,
 )
 
@@ -146,13 +149,16 @@ async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share
     return [share for share in new if forgotten_until is None or share.game.ended_at > forgotten_until], spare
 
 
-def adding(user_id: str, shares: Sequence[Share], spare: int) -> tuple[Call, ...]:
-    """Remember new games, and forget the earliest ones if there are more than `spare`. Needs the lock of `load`."""
+def adding(user_id: str, shares: Sequence[Share], spare: int, win_seconds: int | None = None) -> tuple[Call, ...]:
+    """Remember new games and the time of all wins, and forget the earliest games if there are more than `spare`.
+
+    Needs the lock of `load`.
+    """
     if not shares:
         return ()
     # in UTC, because PostgreSQL refuses offsets of 16 hours and more
     rows = [(*game[:6], game.ended_at.astimezone(UTC), xp) for game, xp in shares]
-    add = (ADD, user_id, _encode(rows).decode())
+    add = (ADD, user_id, _encode(rows).decode(), None if win_seconds is None else min(win_seconds, I64_MAX))
     return (add,) if len(rows) <= spare else (add, (FORGET, user_id, len(rows) - spare))
 
 

@@ -68,7 +68,10 @@ class FinishedGames:
         """
         self.limiter.check(GAMES, player)
         read = [read_game(raw) for raw in body.games]
-        sent = {game.game_id: game for game in reversed(read) if isinstance(game, ReceivedGame)}  # the first of an id
+        sent: dict[str, ReceivedGame] = {}
+        for game in read:
+            if isinstance(game, ReceivedGame):
+                sent.setdefault(game.game_id, game)
         payload, counted = await self.database.transact(self._count, player, session, sent, body.size)
         results = results_of(read, counted)
         for outcome, number in Counter(result.outcome for result in results).items():
@@ -100,10 +103,11 @@ class FinishedGames:
             return stored, set()
         if memory.full_for is not None:
             self.metrics.refused(GAMES.name)
+            await transaction.commit()  # or the request would not count, and could be repeated without end
             raise TooMany(ceil(memory.full_for))
         with self.large_bodies.merging(player, pushed=size, stored=len(saved.payload or b"")):
-            change, shares = progress.with_new_games(player, new, memory.latest, saved, memory.now)
-        remembering = games.adding(player, shares, memory.spare)
+            change, added = progress.with_new_games(player, new, memory.latest, saved, memory.now, memory.win_seconds)
+        remembering = games.adding(player, added.shares, memory.spare, added.win_seconds)
         try:
             await transaction.commit_with(*change.steps, *remembering, sync.answering(*session, change.counts))
         finally:
