@@ -149,9 +149,7 @@ class App:
         work = self._execute(route.endpoint, request, **request.variables)
         # Fast path: skips the timer if the reply is ready, 60,000 instructions, see docs/performance.md
         if not work.called:
-            # a failure after the outcome is only logged: the client has gone, or has its reply
-            log = partial(error_reply, request)
-            work = self._time_limit.bound(work, self._handler_seconds, on_late_failure=log)
+            work = self._time_limit.bound(work, self._handler_seconds, on_late=partial(_discard, request))
             request.on_gone = work.cancel
         work.addBoth(self._answer, request)
 
@@ -241,6 +239,14 @@ class UrlMap:
         """Whether pages of other origins may read this error of `find`."""
         methods = error.methods if isinstance(error, MethodNotAllowed) else ()
         return all(self.find(method.encode("ascii"), path)[0].shared for method in methods)
+
+
+def _discard(request: Request, result: Reply | Failure) -> None:
+    """Log a failure, or free the place of a stream, whose client has gone or has another reply."""
+    if isinstance(result, Failure):
+        error_reply(request, result)
+    elif result.stream is not None:
+        result.stream.lost(unread=False)
 
 
 def unrouted(error: HTTPException) -> Refused:

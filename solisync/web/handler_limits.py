@@ -33,10 +33,10 @@ class TimeLimit:
         self._timer: IDelayedCall | None = None
         self._expired: Deferred[Any] | None = None  # the work that is being cancelled
 
-    def bound(self, work: Deferred[T], seconds: float, *, on_late_failure: Callable[[Failure], object]) -> Deferred[T]:
+    def bound(self, work: Deferred[T], seconds: float, *, on_late: Callable[[T | Failure], object]) -> Deferred[T]:
         """Return the outcome of `work`, or a TimeoutError after `seconds`, even if `work` can't be cancelled.
 
-        Cancelling the outcome cancels `work`. A failure of `work` after the outcome goes to `on_late_failure`.
+        Cancelling the outcome cancels `work`. A result or failure of `work` after the outcome goes to `on_late`.
         """
         outcome: Deferred[T] = Deferred(lambda _: work.cancel())
         deadline = self._reactor.seconds() + seconds
@@ -50,8 +50,8 @@ class TimeLimit:
                 if self._expired is work and isinstance(result, Failure) and result.check(CancelledError):
                     result = Failure(TimeoutError())
                 outcome.callback(result)
-            elif isinstance(result, Failure):
-                on_late_failure(result)
+            else:
+                on_late(result)
 
         work.addBoth(deliver)
         return outcome

@@ -6,14 +6,15 @@ from uuid import uuid4
 
 import pytest
 import pytest_twisted
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
+from twisted.internet.protocol import Protocol
 
 from solisync.events import stream_upkeep
 from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
 from solisync.events.stream import EncodedEvent
 from solisync.rules.events import BoardEvent
 from solisync.storage import streams as stored_streams
-from solisync.storage.streams import StreamStart
 from tests.harness.concurrency import until
 from tests.harness.event_streams import won
 from tests.harness.http_requests import new_address
@@ -172,13 +173,34 @@ async def test_late_notice_does_not_leave_a_stream_with_an_old_revision(server, 
     assert {name for name, _ in stream.events} == {"hello"}
 
 
-async def test_client_that_leaves_while_its_stream_opens_keeps_no_place(server):
-    """The next stream of the address opens immediately."""
+async def test_client_that_leaves_while_its_stream_opens_keeps_no_place(service, reactor, monkeypatch):
+    """The only place of its address is free when the statement has ended."""
+    server = await service({"SOLISYNC_STREAMS": "10"})
+    ann, address = await server.player(), new_address()
+    start, asked, may_start, started = stored_streams.start, Deferred(), Deferred(), Deferred()
+
+    async def slow_start(statements, *session):
+        found = await start(statements, *session)
+        asked.callback(None)
+        await may_start
+        started.callback(None)
+        return found
+
+    may_start.cancel = lambda: None  # a statement runs to its end
+    monkeypatch.setattr(stored_streams, "start", slow_start)
+    client = await connectProtocol(TCP4ClientEndpoint(reactor, "127.0.0.1", server.port), Protocol())
+    headers = f"X-Forwarded-For: {address}\r\nAuthorization: Bearer {ann.tokens.access_token}"
+    client.transport.write(f"GET /api/events HTTP/1.1\r\nHost: a\r\n{headers}\r\n\r\n".encode())
+    await asked
+    connections = server.service.site.connections.open
+    (connection,) = [each for each in connections if each.request is not None]
+    client.transport.abortConnection()
+    await until(reactor, lambda: connection not in connections)
+    may_start.callback(None)
+    await started
+    await turn()
     opening = streams(server)
-    address = new_address()
-    for _ in range(opening.most):
-        stream = opening.reserve(player="ann", expiry=1, address=address, boards=())
-        opening.admit(stream, StreamStart(str(uuid4()), None)).lost(unread=False)
+    opening.forget(opening.reserve(player="ann", expiry=1, address=address, boards=()))
 
 
 async def test_streams_can_be_switched_off(service):

@@ -10,6 +10,7 @@ from twisted.internet.endpoints import SSL4ClientEndpoint, connectProtocol
 from solisync.web.wire import deadlines
 from solisync.web.wire.sending import PIECE_BYTES
 from tests.harness.certificates import Issued
+from tests.harness.concurrency import until
 from tests.wire.bench import Bench, Pages
 from tests.wire.sockets import Wire, parse, turn
 
@@ -105,6 +106,42 @@ def test_slow_reader_gets_the_last_answer(bench, ending):
             transport.producer.resumeProducing()
     assert [answer.body for answer in parse(sent)] == [Pages.big]
     assert transport.closing == "close"
+
+
+async def test_last_answer_is_whole_when_the_client_has_sent_more(reactor, connect):
+    """Closing a socket with unread bytes would reset the connection, and drop what the client hasn't received."""
+    bench = Bench()
+    bench.pages.big = b"x" * 8_000_000
+    port = reactor.listenTCP(0, bench.site, interface="127.0.0.1")
+    wire = await connect(port.getHost().port)
+    wire.transport.pauseProducing()
+    wire.send(b"GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    await until(reactor, lambda: [each for each in bench.connections.open if each.sender.full])
+    wire.send(b"\r\n")
+    wire.transport.resumeProducing()
+    (answer,) = await wire.answers()
+    assert len(answer.body) == 8_000_000
+    await until(reactor, lambda: not bench.connections.open)
+    await port.stopListening()
+
+
+async def test_idle_client_of_tls_that_reads_nothing_is_closed(reactor):
+    """TLS would wait for its confirmation, and so would a stopping service, or a new client without a descriptor."""
+    bench = Bench()
+    issued = Issued("a", is_authority=False)
+    certificate = ssl.PrivateCertificate.loadPEM(issued.key_pem + issued.pem)
+    port = reactor.listenSSL(0, bench.site, certificate.options(), interface="127.0.0.1")
+    endpoint = SSL4ClientEndpoint(reactor, "127.0.0.1", port.getHost().port, ssl.CertificateOptions())
+    wire = await connectProtocol(endpoint, Wire())
+    wire.send(b"GET /now HTTP/1.1\r\nHost: a\r\n\r\n")
+    await wire.until(lambda data: data.endswith(b"{}"))
+    wire.transport.transport.pauseProducing()
+    (channel,) = bench.connections.open
+    channel.close_if_idle()
+    await until(reactor, lambda: not bench.connections.open)
+    wire.transport.transport.resumeProducing()
+    await wire.closed
+    await port.stopListening()
 
 
 def test_pipelined_answers_wait_for_the_reader(bench):

@@ -21,7 +21,7 @@ from .reply import BAD_REQUEST, TIMED_OUT, Abandoned, encode_head
 from .request import Request, SiteParts
 from .sending import Sender
 from .streaming import ConnectionOutlet, StreamBody
-from .transport import SocketTransport
+from .transport import SocketTransport, below_tls
 
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 30.0
@@ -224,7 +224,10 @@ class HttpConnection(Protocol):
 
     def _go_on(self) -> None:
         if not self.persistent:
-            self.close()
+            if self._stopped:
+                self._close_in_stages()
+            else:
+                self.close()
             return
         self.state = _HEAD
         self._resume_reading()
@@ -262,16 +265,12 @@ class HttpConnection(Protocol):
         if self.state is _LAST:
             self.cut()
         elif self.is_idle:
-            self.close()
+            self.close_idle()
         else:
             self.refuse(TIMED_OUT())
 
     def refuse(self, error: Abandoned) -> None:
-        """Send an error and close the sending half; cut the connection after LINGER_SECONDS.
-
-        Until then, incoming bytes are read and dropped. Closing with unread bytes would reset the connection, and the
-        client could lose the error (RFC 9112 §9.6).
-        """
+        """Send an error and close in stages; cut the connection after LINGER_SECONDS."""
         if self.state is _LAST:
             return
         request = self.request or Request(self, read_beginning(self._buffer))
@@ -285,6 +284,17 @@ class HttpConnection(Protocol):
         head = encode_head(reply, request.request_id, request.cors_headers())
         self.transport.write(head if request.method == b"HEAD" else head + reply.body)
         self.deadline.set(LINGER_SECONDS)
+        self._end_sending()
+
+    def _close_in_stages(self) -> None:
+        """Close the sending half, and drop what arrives until the client closes, or doesn't read on.
+
+        Closing with unread bytes would reset the connection, and the client could lose the end of the reply (RFC 9112
+        §9.6).
+        """
+        self.state, self._buffer = _LAST, b""
+        self.sender.await_client()
+        self._resume_reading()
         self._end_sending()
 
     def _end_sending(self) -> None:
@@ -320,11 +330,21 @@ class HttpConnection(Protocol):
     def close_if_idle(self) -> None:
         """Close unless a request has begun to arrive or is being handled."""
         if self.is_idle:
-            self.close()
+            self.close_idle()
+
+    def close_idle(self) -> None:
+        """Close, and don't wait for the client.
+
+        TLS waits for the client's confirmation, which one that reads nothing now, or has vanished, doesn't send. It
+        need not wait (RFC 8446 §6.1).
+        """
+        self.close()
+        below_tls(self.transport).loseConnection()
 
     def close(self) -> None:
         """Close when everything is sent."""
         self.state, self._buffer = _LAST, b""
+        self._connections.idle.pop(self, None)
         self.sender.close()
 
     def cut(self) -> None:

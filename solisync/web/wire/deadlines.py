@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from twisted.internet.base import ReactorBase
 from twisted.internet.interfaces import IDelayedCall
 
-from .transport import SocketTransport
+from .transport import SocketTransport, below_tls
 
 if TYPE_CHECKING:
     from .connection import HttpConnection
@@ -110,8 +110,7 @@ def acknowledged_bytes(transport: SocketTransport) -> int:
     Reads the field tcpi_bytes_acked of Linux's struct tcp_info.
     """
     try:
-        handle = getattr(transport, "transport", transport).getHandle()  # TLS wraps the TCP transport
-        info = handle.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKED_AT + 8)
+        info = below_tls(transport).getHandle().getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKED_AT + 8)
         (count,) = unpack_from("Q", info, _ACKED_AT)
     except (AttributeError, OSError, struct_error):
         return 0

@@ -129,9 +129,13 @@ class Sender:
         self._discarded = True
         self._unsent.clear()
 
+    def await_client(self) -> None:
+        """Cut the connection if the client doesn't read the last bytes."""
+        self._timer.start()
+
     def close(self) -> None:
         """Close the connection when everything is sent."""
-        self._timer.start()  # a client that doesn't read the last bytes also keeps the connection open
+        self.await_client()
         self._transport.unregisterProducer()  # or the transport would wait for more
         self._transport.loseConnection()  # may end the connection immediately, and with it the timer
 

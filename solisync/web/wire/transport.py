@@ -1,7 +1,7 @@
 """What connections use of TCP, TLS and unix sockets; Twisted's interfaces lack a part of it."""
 
 from socket import socket
-from typing import Protocol
+from typing import Protocol, cast
 
 from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 
@@ -18,3 +18,8 @@ class SocketTransport(Protocol):
     def resumeProducing(self) -> None: ...
     def loseConnection(self) -> None: ...
     def abortConnection(self) -> None: ...
+
+
+def below_tls(transport: SocketTransport) -> SocketTransport:
+    """Return the TCP transport of a TLS connection, or the transport itself of any other."""
+    return cast(SocketTransport, getattr(transport, "transport", transport))
