@@ -1,7 +1,9 @@
 """The exceptions of all packages, and the error codes that clients distinguish."""
 
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
+
+T = TypeVar("T")
 
 # Codes are part of the protocol: they never change, unlike the texts beside them (docs/protocol.md "Error codes").
 _400 = Literal[
@@ -119,6 +121,13 @@ class NotFound(Refused):
 
     def __init__(self, code: Code = "not_found", message: str | None = None) -> None:
         super().__init__(code, message or code.replace("_", " "))
+
+
+def existing(found: T | None, code: Code = "user_not_found") -> T:
+    """Return what was found; raise NotFound with this code if it is None."""
+    if found is None:
+        raise NotFound(code)
+    return found
 
 
 class MethodNotAllowed(Refused):

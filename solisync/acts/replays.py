@@ -1,6 +1,6 @@
 """Acts on replays: unlist, list again, check, delete."""
 
-from ..errors import NotFound
+from ..errors import NotFound, existing
 from ..postgres.transaction import Transaction
 from ..storage.players.accounts import Player
 from ..storage.replays import own_replays, rechecks, replays
@@ -22,9 +22,7 @@ async def list_again(transaction: Transaction, player: Player, *, replay_id: str
 @act(on="replay")
 async def check(transaction: Transaction, player: Player, *, replay_id: str, again: bool = False) -> Done:
     """Queue a replay for checking, before all others, if it has no verdict; with `again`, even if it has one."""
-    added = (await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id)
-    if added is None:
-        raise NotFound("replay_not_found")
+    added = existing((await rechecks.enqueue(transaction, [replay_id], again=again)).get(replay_id), "replay_not_found")
     return Done(changed=added, queued=added)
 
 
@@ -38,8 +36,6 @@ async def delete(transaction: Transaction, player: Player, *, replay_id: str) ->
 
 
 async def _hold(transaction: Transaction, replay_id: str, held: bool) -> Done:
-    now = await replays.hold(transaction, replay_id, held)
-    if now is None:
-        raise NotFound("replay_not_found")
+    now = existing(await replays.hold(transaction, replay_id, held), "replay_not_found")
     hidden = not held and not now.listed
     return Done(changed=True, after="hidden by its player" if hidden else None) if now.changed else NOTHING

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ..errors import Conflict, NotFound, Unavailable
+from ..errors import Conflict, Unavailable, existing
 from ..postgres.database import Database
 from ..process.metrics import Metrics
 from ..process.tasks import detached, shielded
@@ -110,9 +110,7 @@ class Timelines:
         return await shielded(self._lock.run(lambda: detached(self._evidence(replay_id))))
 
     async def _evidence(self, replay_id: str) -> PlayedBack:
-        body = await self._database.run(replays.fetch, replay_id)
-        if body is None:
-            raise NotFound("replay_not_found")
+        body = existing(await self._database.run(replays.fetch, replay_id), "replay_not_found")
         return await self._play(Playback(body, None))
 
     def _settle(self, outcome: KeptTimeline | Failure, etag: str) -> tuple[KeptTimeline | Failure]:
@@ -121,9 +119,7 @@ class Timelines:
         return (outcome,)
 
     async def _make(self, replay_id: str) -> KeptTimeline:
-        source = await self._database.run(verdicts.playback_source, replay_id)
-        if source is None:
-            raise NotFound("replay_not_found")
+        source = existing(await self._database.run(verdicts.playback_source, replay_id), "replay_not_found")
         timeline = (await self._play(Playback(source.body, source.verdict))).timeline
         self._metrics.timelines.labels("made").inc()
         if timeline is None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from ..errors import BadRequest, NotFound
+from ..errors import BadRequest, existing
 from ..postgres.transaction import Statements
 from ..rules.administration import PlayerFacts
 from ..rules.documents import read_stored
@@ -49,9 +49,7 @@ class HistoryPlace(NamedTuple):
 
 async def facts(statements: Statements, user_id: str, site_url: str | None) -> PlayerFacts:
     """The facts of a player; raises NotFound."""
-    found = await accounts.facts(statements, user_id)
-    if found is None:
-        raise NotFound("player_not_found")
+    found = existing(await accounts.facts(statements, user_id), "player_not_found")
     page = found.facts.page and on_site(site_url, found.facts.page)
     if found.payload is None:
         return structs.replace(found.facts, page=page)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct
 from twisted.internet.base import ReactorBase
 
-from ...errors import BadRequest, NotFound
+from ...errors import BadRequest, NotFound, existing
 from ...players.export_document import export_document
 from ...players.facts import facts, history_of, read_place
 from ...players.finding import SLOW, FoundPlayers, Where, cut, find
@@ -93,10 +93,7 @@ class PlayerViews:
     @get("/players/{user_id}/sessions", name="player_sessions", errors=NO_PLAYER)
     async def sessions(self, user_id: str) -> PlayerSessions:
         """List the sessions of a player."""
-        found = await self.database.run(sessions.listed, _known(user_id))
-        if found is None:
-            raise NotFound("player_not_found")
-        return PlayerSessions(found)
+        return PlayerSessions(existing(await self.database.run(sessions.listed, _known(user_id)), "player_not_found"))
 
     @get(
         "/players/{user_id}/replays",
@@ -118,12 +115,9 @@ class PlayerViews:
     async def avatar(self, user_id: str) -> Reply:
         """Return the avatar of a player, even if other players may not see it."""
         profile = await self.database.run(accounts.profile, _known(user_id))
-        extension = None if profile is None else profile.avatar_extension
-        if extension is None:
-            raise NotFound("avatar_not_found")
-        image = await self.database.run(avatars.avatar, user_id, extension, suspended_too=True)
-        if image is None:
-            raise NotFound("avatar_not_found")
+        extension = existing(None if profile is None else profile.avatar_extension, "avatar_not_found")
+        found = await self.database.run(avatars.avatar, user_id, extension, suspended_too=True)
+        image = existing(found, "avatar_not_found")
         policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
         return Reply(body=image.image, content_type=media_type(extension), headers=policy)
 
@@ -164,9 +158,7 @@ class PlayerViews:
     )
     async def export(self, user_id: str, head_only: bool, actor: Actor) -> Reply:
         """Return everything that is stored about a player, in the document that players get."""
-        start = await self.database.run(export.begin, _known(user_id))
-        if start is None:
-            raise NotFound("player_not_found")
+        start = existing(await self.database.run(export.begin, _known(user_id)), "player_not_found")
         if not head_only:
             await self.database.run(acts.record_export, user_id, by=actor)
             audit("exported", user_id=user_id)

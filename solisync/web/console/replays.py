@@ -8,7 +8,7 @@ from typing import ClassVar
 from msgspec.structs import asdict, replace
 
 from ...checking.timelines import Timelines
-from ...errors import Conflict, NotFound, Unavailable
+from ...errors import Conflict, NotFound, Unavailable, existing
 from ...klondike import UNPROVED, in_words
 from ...players.finding import cut
 from ...postgres.database import Database
@@ -83,17 +83,12 @@ class ReplayViews:
     )
     async def body(self, replay_id: str) -> Reply:
         """Return the replay as it was uploaded."""
-        body = await self.database.run(replays.fetch, _known(replay_id))
-        if body is None:
-            raise NotFound("replay_not_found")
-        return Reply(body=body)
+        return Reply(body=existing(await self.database.run(replays.fetch, _known(replay_id)), "replay_not_found"))
 
     @get("/replays/{replay_id}/timeline", name="replay_timeline", errors=(*NO_REPLAY, "not_playable"))
     async def timeline(self, replay_id: str) -> Reply:
         """Return each step of a verified replay, or of a refuted or undecided one up to its first illegal move."""
-        found = await self.database.run(verdicts.timeline_tag, _known(replay_id))
-        if found is None:
-            raise NotFound("replay_not_found")
+        found = existing(await self.database.run(verdicts.timeline_tag, _known(replay_id)), "replay_not_found")
         if found.etag is not None:
             timeline = self.timelines.remembered(found.etag) or await self.timelines.make(replay_id, found.etag)
             return Reply(body=zlib.decompress(timeline.compressed))
@@ -106,9 +101,7 @@ class ReplayViews:
 
 
 async def _facts(statements: Statements, replay_id: str, site_url: str | None) -> ReplayFacts:
-    found = await verdicts.show(statements, replay_id)
-    if found is None:
-        raise NotFound("replay_not_found")
+    found = existing(await verdicts.show(statements, replay_id), "replay_not_found")
     same_game = await listed_replays.same_game(statements, replay_id)
     page = on_site(site_url, f"/replays/{replay_id}")
     return ReplayFacts(**asdict(found.replay), finding=found.replay.finding, page=page, same_game=same_game)

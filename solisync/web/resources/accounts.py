@@ -12,7 +12,7 @@ from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH
 from ...access.tokens import Tokens
 from ...acts.large_accounts import erase, settle
-from ...errors import Code, Conflict, NotFound
+from ...errors import Code, Conflict, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded, boards_changed
 from ...postgres.database import Database
@@ -110,9 +110,7 @@ class Accounts:
     @get("/api/me", summary="Show the player's profile", protected=True, errors=("user_not_found",))
     async def me(self, *, player: str) -> Me:
         """Return the player's profile."""
-        profile = await self.database.run(accounts.profile, player)
-        if profile is None:
-            raise NotFound("user_not_found")
+        profile = existing(await self.database.run(accounts.profile, player))
         return me(player, profile.username, profile.avatar_extension, profile.guest)
 
     @delete("/api/account", name="delete_account", summary="Delete the account and all its data", protected=True)

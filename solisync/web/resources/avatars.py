@@ -3,7 +3,7 @@
 from functools import partial
 from typing import ClassVar
 
-from ...errors import Locked, NotFound
+from ...errors import Locked, NotFound, existing
 from ...postgres.database import Database
 from ...process.audit import audit
 from ...rules.accounts import Me, me
@@ -39,9 +39,7 @@ class Avatars:
     async def upload(self, *, player: str, content: bytes, content_type: str) -> Me:
         """Replace the player's avatar with this image."""
         extension = check_avatar(content_type, content)
-        replaced = await self._database.run(avatars.replace, player, extension, content)
-        if replaced is None:
-            raise NotFound("user_not_found")
+        replaced = existing(await self._database.run(avatars.replace, player, extension, content))
         if replaced.locked:
             raise Locked
         if replaced.changed:
@@ -57,9 +55,7 @@ class Avatars:
     )
     async def delete(self, *, player: str) -> Ok:
         """Delete the player's avatar; no error without an avatar."""
-        removed = await self._database.run(avatars.remove, player)
-        if removed is None:
-            raise NotFound("user_not_found")
+        removed = existing(await self._database.run(avatars.remove, player))
         if removed:
             audit("avatar removed", user_id=player)
         return Ok()
@@ -85,9 +81,7 @@ class Avatars:
             etag = await self._database.run(avatars.etag, user_id, extension)
             if etag is not None and matches(if_none_match, etag):
                 return Reply.not_modified(self._headers(etag))
-        avatar = await self._database.run(avatars.avatar, user_id, extension)
-        if avatar is None:
-            raise NotFound("avatar_not_found")
+        avatar = existing(await self._database.run(avatars.avatar, user_id, extension), "avatar_not_found")
         return Reply(body=avatar.image, content_type=content_type, headers=self._headers(avatar.etag))
 
     def _headers(self, etag: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...access.rate_limit import EXPORT
-from ...errors import NotFound
+from ...errors import existing
 from ...players.export_document import export_document
 from ...postgres.database import Database
 from ...process.audit import audit
@@ -34,13 +34,9 @@ class Export:
     async def export(self, *, player: str, head_only: bool) -> Reply:
         """Return the document as a download. The small parts are read first, the rest as the client reads it."""
         if head_only:
-            profile = await self.database.run(accounts.profile, player)
-            if profile is None:
-                raise NotFound("user_not_found")
+            profile = existing(await self.database.run(accounts.profile, player))
             return _download(profile.username, _nothing())
-        start = await self.database.run(export.begin, player)
-        if start is None:
-            raise NotFound("user_not_found")
+        start = existing(await self.database.run(export.begin, player))
         audit("exported", user_id=player)
         return _download(start.account.username, export_document(self.database.run, start))
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, PASSWORD, Limit, RateLimiter
 from ...access.tokens import Tokens
-from ...errors import Conflict, DatabaseError, Forbidden, NotFound, TooMany, Unauthorized
+from ...errors import Conflict, DatabaseError, Forbidden, NotFound, TooMany, Unauthorized, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
@@ -34,8 +34,6 @@ from ...storage.players.sessions import Begun
 from ..route import Json, post, put
 from ..shared_cache import CoalescingCache
 from .accounts import REGISTER_ERRORS
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +111,7 @@ class Guests:
         username = check_username(body.username)
         password = check_new_password(body.password)
         self.passwords.require_room()
-        if not _exists(await self.database.run(guests.is_guest, player)):
+        if not existing(await self.database.run(guests.is_guest, player)):
             return await self._claim_again(player, username, password)
         if await self._is_taken(username, player):  # before the expensive hash; the update decides
             raise _taken()
@@ -259,8 +257,8 @@ class Guests:
     async def _claim_again(self, player: str, username: str, password: bytes) -> Me:
         """Answer a claim of a player who has this name and password already; raises Conflict for any other."""
         await self.limiter.admit(PASSWORD, player)
-        profile = _exists(await self.database.run(accounts.profile, player))
-        stored = _exists(await self.database.run(accounts.credentials_of, player))
+        profile = existing(await self.database.run(accounts.profile, player))
+        stored = existing(await self.database.run(accounts.credentials_of, player))
         if profile.username != username or not await self.passwords.verify(
             password, stored.password_hash, cut=stored.password_cut
         ):
@@ -270,14 +268,8 @@ class Guests:
 
 
 def _check_guest(is_guest: bool | None) -> None:
-    if not _exists(is_guest):
+    if not existing(is_guest):
         raise _not_a_guest()
-
-
-def _exists(found: T | None) -> T:
-    if found is None:
-        raise NotFound("user_not_found")
-    return found
 
 
 def _with_guest(pair: TokenPair, guest: str, username: str | None, *, created: bool) -> GuestPair:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ...access.large_bodies import LargeBodies
 from ...access.rate_limit import JOIN, buckets_of
 from ...access.tokens import RefreshClaims, Tokens
-from ...errors import BadRequest, Conflict, Forbidden, NotFound, Unauthorized
+from ...errors import BadRequest, Conflict, Forbidden, Unauthorized, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...players import progress
@@ -84,9 +84,7 @@ class Joins:
     ) -> Reply | None:
         """Join a guest with a player; return the answer, or None if the player's progress has not changed."""
         guest, now = claims.user_id, self.now()
-        pair = await guests.lock_pair(transaction, player, guest)
-        if pair is None:
-            raise NotFound("user_not_found")
+        pair = existing(await guests.lock_pair(transaction, player, guest))
         _check_player(pair.player_is_guest)
         suspension = await restrictions.suspension(transaction, guest) if pair.suspended else None
         if suspension is not None:
@@ -140,9 +138,7 @@ def _is_to_be_joined(pair: Pair) -> bool:
 
 
 def _check_player(is_guest: bool | None) -> None:
-    if is_guest is None:
-        raise NotFound("user_not_found")
-    if is_guest:
+    if existing(is_guest):
         raise Forbidden("guest", "a guest can't do this")
 
 

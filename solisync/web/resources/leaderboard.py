@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from ...access.rate_limit import OPT_IN
-from ...errors import Code, Locked, NotFound
+from ...errors import Code, Locked, NotFound, existing
 from ...events.bus import Bus
 from ...events.notices import boards_changed
 from ...postgres.database import Database
@@ -56,10 +56,7 @@ class Leaderboard:
     )
     async def own(self, *, player: str) -> OwnEntry:
         """Return the player's own entry, visible or not."""
-        entry = await self.database.run(leaderboard.own, player)
-        if entry is None:
-            raise NotFound("user_not_found")
-        return entry
+        return existing(await self.database.run(leaderboard.own, player))
 
     @post(
         "/api/leaderboard/opt-in",
@@ -94,9 +91,7 @@ class Leaderboard:
         return Ok()
 
     async def _opt_in(self, transaction: Transaction, player: str, display_name: str) -> tuple[str, ...]:
-        saved = await sync.load(transaction, player, None)
-        if saved is None:
-            raise NotFound("user_not_found")
+        saved = existing(await sync.load(transaction, player, None))
         if await restrictions.is_locked(transaction, player):
             raise Locked
         bests = NO_BESTS if saved.payload is None else bests_of(read_stored(saved.payload).payload.stats)

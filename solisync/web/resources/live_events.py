@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...access.rate_limit import LocalRateLimit
-from ...errors import NotFound, Unauthorized, Unavailable
+from ...errors import Unauthorized, Unavailable, existing
 from ...events.streams import Streams
 from ...postgres.database import Database
 from ...rules.events import NAMES, StreamQuery, boards_wanted
@@ -59,9 +59,7 @@ class LiveEvents:
 
     async def _start(self, player: str, session: SessionRef) -> StreamStart:
         """Return the first data of a stream; raises Refused unless the player and the session exist."""
-        start = await self.database.run(streams.start, *session)
-        if start is None:
-            raise NotFound("user_not_found")
+        start = existing(await self.database.run(streams.start, *session))
         if start.session_id is None:
             raise Unauthorized
         return start

@@ -11,7 +11,7 @@ from typing import ClassVar
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, PASSWORD
 from ...access.tokens import Tokens
-from ...errors import AccountSuspended, Code, NotFound, Unauthorized
+from ...errors import AccountSuspended, Code, Unauthorized, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
@@ -116,10 +116,7 @@ class NewPasswords:
     )
     async def codes_left(self, *, player: str) -> CodesLeft:
         """Return the number of recovery codes, and the time when they were made."""
-        left = await self.database.run(recovery.codes_left, player)
-        if left is None:
-            raise NotFound("user_not_found")
-        return left
+        return existing(await self.database.run(recovery.codes_left, player))
 
     @post(
         "/api/auth/recover",
@@ -166,9 +163,7 @@ class NewPasswords:
     async def _stored(self, player: str, current: bytes) -> Credentials:
         """The stored credentials of a player; raises NotFound, or Unauthorized for a password longer than allowed."""
         self.passwords.require_room()
-        stored = await self.database.run(accounts.credentials_of, player)
-        if stored is None:
-            raise NotFound("user_not_found")
+        stored = existing(await self.database.run(accounts.credentials_of, player))
         if len(current) > PASSWORD_MAX_BYTES:
             raise _wrong(player)
         return stored

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from ...errors import BadRequest, Locked, NotFound
+from ...errors import BadRequest, Locked, NotFound, existing
 from ...events.bus import Bus
 from ...events.notices import BoardsChanged, ReplayStored, boards_changed
 from ...postgres.database import Database
@@ -33,8 +33,6 @@ from ..kept_replies import as_list
 from ..route import Json, delete, get, post, put
 from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply, matches
-
-T = TypeVar("T")
 
 KEPT = {"Cache-Control": "public, max-age=300"}
 
@@ -110,13 +108,11 @@ class Replays:
     async def fetch(self, *, replay_id: str, if_none_match: str | None) -> Reply:
         """Return a replay as it was uploaded. A replay never changes, so its id is its entity tag."""
         if not is_id(replay_id):
-            raise _no_such_replay()
+            raise NotFound("replay_not_found")
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
         if matches(if_none_match, headers["ETag"]) and await self.database.run(replays.exists, replay_id):
             return Reply.not_modified(headers)
-        body = await self.database.run(replays.fetch, replay_id)
-        if body is None:
-            raise _no_such_replay()
+        body = existing(await self.database.run(replays.fetch, replay_id), "replay_not_found")
         return Reply(body=body, headers=headers)
 
     @get(
@@ -129,7 +125,7 @@ class Replays:
     async def list_own(self, *, player: str, query: ListQuery) -> OwnReplays:
         """Return a page of the player's own replays, newest first, including unlisted ones."""
         position = read_position(query.before, "before")
-        return own_page(_exists(await self.database.run(own_replays.page, player, position)), query.count)
+        return own_page(existing(await self.database.run(own_replays.page, player, position)), query.count)
 
     @delete(
         "/api/replays/{replay_id}",
@@ -144,9 +140,9 @@ class Replays:
             deleted, changed = await self.database.transact(
                 boards.changed_by, player, own_replays.delete, player, _key(replay_id)
             )
-        deleted = _exists(deleted)
+        deleted = existing(deleted)
         if not deleted.existed:
-            raise _no_such_replay()
+            raise NotFound("replay_not_found")
         self._conclude("replay deleted", player, changed, listed=deleted.was_listed)
         return Ok()
 
@@ -163,9 +159,9 @@ class Replays:
             found, changed = await self.database.transact(
                 boards.changed_by, player, own_replays.set_listed, player, _key(replay_id), body.listed
             )
-        found = _exists(found)
+        found = existing(found)
         if not found.exists:
-            raise _no_such_replay()
+            raise NotFound("replay_not_found")
         if found.held:
             raise Locked
         if found.changed:
@@ -186,7 +182,7 @@ class Replays:
 
     async def _store(self, transaction: Transaction, player: str, replay_id: str, replay: ReceivedReplay) -> str:
         """Store a replay under this id, unless it is stored already; return its id."""
-        room = _exists(await replays.room(transaction, player, replay.digest))
+        room = existing(await replays.room(transaction, player, replay.digest))
         if room.repeated_id is not None:
             return room.repeated_id
         quota = min(self.quota_bytes or QUOTA_BYTES, QUOTA_BYTES) if room.guest else self.quota_bytes
@@ -211,14 +207,3 @@ class Replays:
 def _key(replay_id: str) -> str | None:
     """The id for a statement, or None if no replay can have it: the statement must still look for the player."""
     return replay_id if is_id(replay_id) else None
-
-
-def _exists(found: T | None) -> T:
-    """Return what a statement found; raises NotFound if the player no longer exists."""
-    if found is None:
-        raise NotFound("user_not_found")
-    return found
-
-
-def _no_such_replay() -> NotFound:
-    return NotFound("replay_not_found")

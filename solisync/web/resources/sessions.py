@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from ...access.passwords import Passwords
 from ...access.rate_limit import AUTH, Limit, RateLimiter
 from ...access.tokens import RefreshClaims, Tokens
-from ...errors import NotFound, Unauthorized, Unavailable
+from ...errors import NotFound, Unauthorized, Unavailable, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...postgres.database import Database
@@ -139,10 +139,7 @@ class Sessions:
     )
     async def list(self, *, player: str, session: SessionRef) -> Reply:
         """Return the player's live sessions, last used first."""
-        found = await self.database.run(sessions.listed, *session)
-        if found is None:
-            raise NotFound("user_not_found")
-        return Reply.of(found)
+        return Reply.of(existing(await self.database.run(sessions.listed, *session)))
 
     @delete(
         "/api/sessions/{session_id}",
@@ -153,9 +150,7 @@ class Sessions:
     )
     async def end(self, *, player: str, session_id: str) -> Ok:
         """End one of the player's sessions. Its access token stays valid until it expires."""
-        ended = await self.database.run(sessions.end, player, session_id if is_id(session_id) else None)
-        if ended is None:
-            raise NotFound("user_not_found")
+        ended = existing(await self.database.run(sessions.end, player, session_id if is_id(session_id) else None))
         if not ended:
             raise NotFound("session_not_found")
         audit("session ended", user_id=player)
@@ -171,9 +166,7 @@ class Sessions:
     )
     async def end_all(self, *, player: str) -> Ok:
         """End all of the player's sessions."""
-        count = await self.database.run(sessions.end_all, player)
-        if count is None:
-            raise NotFound("user_not_found")
+        count = existing(await self.database.run(sessions.end_all, player))
         if count:
             audit("sessions ended", user_id=player, reason=f"all {count} of them")
             self.bus.publish(SessionsEnded(player))

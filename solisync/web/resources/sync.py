@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from ...access.large_bodies import LargeBodies
-from ...errors import BadRequest, NotFound
+from ...errors import BadRequest, existing
 from ...events.bus import Bus
 from ...players import progress
 from ...postgres.database import Database
@@ -59,9 +59,7 @@ class Sync:
         Either way, the session is recorded as knowing the stored progress: a client with the current ETag has received
         that progress before, or has pushed it.
         """
-        pulled = await self.database.run(sync.pull, *session)
-        if pulled is None:
-            raise NotFound("user_not_found")
+        pulled = existing(await self.database.run(sync.pull, *session))
         now = self.now()
         if pulled.payload is None:
             return answer(default_document(player, now).encode(), now, [])
@@ -101,9 +99,7 @@ class Sync:
     async def _merge(
         self, transaction: Transaction, player: str, session: SessionRef, pushed: Pushed
     ) -> tuple[Reply, list[SyncConflict], Basis]:
-        saved = await sync.load(transaction, *session)
-        if saved is None:
-            raise NotFound("user_not_found")
+        saved = existing(await sync.load(transaction, *session))
         now = self.now()
         with self.large_bodies.merging(player, pushed=pushed.size, stored=len(saved.payload or b"")):
             change = progress.pushed(player, pushed.document, saved, now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...checking.timelines import Timelines
-from ...errors import Conflict, NotFound
+from ...errors import Conflict, NotFound, existing
 from ...klondike import Timeline
 from ...postgres.database import Database
 from ...rules.replays import VerdictAnswer
@@ -42,9 +42,7 @@ class Verdicts:
     async def show(self, *, replay_id: str) -> Reply:
         """Return the verdict on a replay."""
         found = await self.database.run(verdicts.verdict, replay_id) if is_id(replay_id) else None
-        if found is None:
-            raise NotFound("replay_not_found")
-        return Reply.of(found).with_headers(REVALIDATED)
+        return Reply.of(existing(found, "replay_not_found")).with_headers(REVALIDATED)
 
     @get(
         "/api/replays/{replay_id}/timeline",
