@@ -87,7 +87,7 @@ LISTS = [
     ("new names, all seen", history.NAMED, (LAST, 51, False)),
     ("where these end", history.end_of_changes.statement, ("opted in", LAST)),
     ("new avatars", history.PICTURED, (LAST, 51, False)),
-    ("new players, all seen", history.registered.statement, (LAST, 51, False)),
+    ("new players, all seen", history.REGISTERED, (LAST, 51, False)),
     ("replays", listed_replays.NEWEST, (None, False, 51, *END)),
     ("replays, all seen", listed_replays.UNSEEN, (None, False, 51, *END)),
     ("replays with a verdict that none has", listed_replays.NEWEST, ("undecided", False, 51, *END)),

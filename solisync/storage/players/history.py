@@ -1,9 +1,9 @@
 """The history of accounts, as rows: docs/administration.md "Players"."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ...postgres.declared import count, many, maybe
 from ...postgres.statement import Query, Statement
@@ -12,6 +12,8 @@ from ...process.audit import Happened
 from ...rules.queries import ListPosition
 from ..paging import END, LAST_NUMBER
 from ..retention import NOW
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,36 +146,37 @@ OF_CLIENT = Query(
 )
 
 
-def _changed(kind: str, event: str, column: str) -> Query[ChangedProfile]:
-    """The query for players who changed this column; of several changes by a player, the last counts.
-
-    An index finds a player's later changes.
-    """
+def _changed(kind: str, event: str, row: Callable[..., T], which: str, more: str = "") -> Query[T]:
+    """The query for players with this event, whose profiles now fulfil `which`; `more` are further columns."""
     return Query(
-        f"admin_changed_{column}",
+        f"admin_changed_{kind}",
         f"""
         SELECT changed.id AS event, happened_at AS at, username, users.id, display_name, visible,
-            avatar_extension AS avatar, review_seen.admin AS seen_by
+            avatar_extension AS avatar, review_seen.admin AS seen_by {more}
         FROM (
-            SELECT id, user_id, happened_at FROM account_history
+            SELECT id, user_id, happened_at, event, client FROM account_history
             WHERE event = '{event}' AND id < $1::bigint ORDER BY id DESC LIMIT {CHANGES}
         ) AS changed
         JOIN users ON users.id = changed.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
         LEFT JOIN review_seen ON kind = '{kind}' AND item = changed.id::text
-        WHERE {column} IS NOT NULL AND ($3::boolean OR item IS NULL) AND NOT EXISTS (
-            SELECT FROM account_history AS later
-            WHERE later.user_id = changed.user_id AND later.id > changed.id AND later.event = '{event}'
-        )
+        WHERE ($3::boolean OR item IS NULL) AND {which}
         ORDER BY changed.id DESC LIMIT $2::int
         """,  # noqa: S608
         prepared=False,
-        row=ChangedProfile,
+        row=row,
     )
 
 
+# Of several changes by a player, the last counts. An index finds the later ones.
+LAST = """NOT EXISTS (
+            SELECT FROM account_history AS later
+            WHERE later.user_id = changed.user_id AND later.id > changed.id AND later.event = changed.event
+        )"""
+
 Change = Literal["opted in", "avatar changed"]
-NAMED = _changed("names", "opted in", "display_name")
-PICTURED = _changed("avatars", "avatar changed", "avatar_extension")
+NAMED = _changed("names", "opted in", ChangedProfile, f"display_name IS NOT NULL AND {LAST}")
+PICTURED = _changed("avatars", "avatar changed", ChangedProfile, f"avatar_extension IS NOT NULL AND {LAST}")
+REGISTERED = _changed("players", "register", RegisteredPlayer, "true", ", client")
 
 
 async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> None:
@@ -236,6 +239,11 @@ async def changed(
     return await statements.many(query, before, most, seen)
 
 
+async def registered(statements: Statements, before: int, most: int, seen: bool) -> list[RegisteredPlayer]:
+    """Up to `most` new players and the addresses of their registrations, latest first; parameters as of `changed`."""
+    return await statements.many(REGISTERED, before, most, seen)
+
+
 @maybe(
     f"""
     SELECT id FROM account_history
@@ -246,23 +254,3 @@ async def changed(
 )
 async def end_of_changes(event: str, before: int) -> int | None:
     """The number of the last line that `changed` or `registered` searches; None if there are fewer than CHANGES."""
-
-
-@many(
-    f"""
-    SELECT registered.id AS event, happened_at AS at, username, users.id, display_name, visible,
-        avatar_extension AS avatar, review_seen.admin AS seen_by, client
-    FROM (
-        SELECT id, user_id, happened_at, client FROM account_history
-        WHERE event = 'register' AND id < $1::bigint ORDER BY id DESC LIMIT {CHANGES}
-    ) AS registered
-    JOIN users ON users.id = registered.user_id LEFT JOIN leaderboard ON leaderboard.user_id = users.id
-    LEFT JOIN review_seen ON kind = 'players' AND item = registered.id::text
-    WHERE $3::boolean OR item IS NULL
-    ORDER BY registered.id DESC LIMIT $2::int
-    """,  # noqa: S608
-    prepared=False,
-    row=RegisteredPlayer,
-)
-async def registered(before: int, most: int, seen: bool) -> list[RegisteredPlayer]:
-    """Up to `most` new players and the addresses of their registrations, latest first; parameters as of `changed`."""
