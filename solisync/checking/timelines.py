@@ -1,18 +1,18 @@
 """Timelines on demand, made in a separate process and kept in memory (docs/verification.md)."""
 
 from collections import OrderedDict
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, DeferredLock, TimeoutError
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from ..errors import Conflict, Unavailable, existing
 from ..postgres.database import Database
 from ..process.metrics import Metrics
-from ..process.tasks import detached, shielded
+from ..process.tasks import Shared, Task, detached, shielded
 from ..storage.replays import replays, verdicts
 from .messages import Playback, PlayedBack
 from .processes import TIMELINE_MAKER, TimelineProcess
@@ -61,7 +61,7 @@ class Timelines:
         self._most_waiting = waiting
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._kept_bytes = 0
-        self._making: dict[str, Deferred[Any]] = {}
+        self._making: dict[str, Shared[KeptTimeline]] = {}
         self._lock = DeferredLock()
         self._process: TimelineProcess | None = None
         self._idle: IDelayedCall | None = None
@@ -89,34 +89,30 @@ class Timelines:
         """
         making = self._making.get(etag)
         if making is None:
-            if len(self._lock.waiting) >= self._most_waiting:
-                raise Unavailable
-            making = self._lock.run(lambda: detached(self._make(replay_id)))
-            self._making[etag] = making
-            making.addBoth(self._settle, etag)
-        outcome: KeptTimeline | Failure
-        (outcome,) = await shielded(making)
-        if isinstance(outcome, Failure):
-            outcome.raiseException()
-        return outcome
+            making = self._making[etag] = Shared(self._in_turn(self._make, replay_id))
+            making.ended.addCallback(lambda ended: self._forget(etag))
+        return await making.outcome()
 
     async def evidence(self, replay_id: str) -> PlayedBack:
         """Return what the moves of a replay prove, and these moves as a timeline, whatever its verdict is.
 
         It isn't kept, because only admins ask for it. The errors are those of `make`.
         """
+        return await shielded(detached(self._in_turn(self._evidence, replay_id)))
+
+    async def _in_turn(self, work: Callable[[str], Task[T]], replay_id: str) -> T:
+        """Do this work for a replay after all earlier work; raise Unavailable if too many wait."""
         if len(self._lock.waiting) >= self._most_waiting:
             raise Unavailable
-        return await shielded(self._lock.run(lambda: detached(self._evidence(replay_id))))
+        async with self._lock:
+            return await work(replay_id)
 
     async def _evidence(self, replay_id: str) -> PlayedBack:
         body = existing(await self._database.run(replays.fetch, replay_id), "replay_not_found")
         return await self._play(Playback(body, None))
 
-    def _settle(self, outcome: KeptTimeline | Failure, etag: str) -> tuple[KeptTimeline | Failure]:
-        """The outcome for all waiting requests, in a tuple: only the first callback of a Deferred gets a failure."""
+    def _forget(self, etag: str) -> None:
         del self._making[etag]
-        return (outcome,)
 
     async def _make(self, replay_id: str) -> KeptTimeline:
         source = existing(await self._database.run(verdicts.playback_source, replay_id), "replay_not_found")
