@@ -124,9 +124,9 @@ RENAME_EVENTS = Statement(
 )
 
 
-@found("SELECT true FROM users WHERE id = $1::uuid FOR NO KEY UPDATE")
-async def lock(user_id: str) -> bool:
+async def lock(transaction: Transaction, user_id: str) -> bool:
     """Lock the row of a player; False if the player no longer exists."""
+    return bool(await transaction.run((LOCK, user_id)))
 
 
 @one("SELECT EXISTS (SELECT FROM users WHERE username = $1)", row=bool)

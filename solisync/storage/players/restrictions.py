@@ -13,6 +13,7 @@ from ...rules.export import ExportedAct, ExportedModeration, ExportedSuspension
 from ..retention import BEHIND, NOW
 from ..rows import nested, optional
 from .accounts import REVOKE
+from .leaderboard import show
 from .recovery import forget_link
 
 
@@ -61,13 +62,12 @@ HIDE = Statement(
     "admin_hide_suspended",
     "UPDATE leaderboard SET visible = false WHERE user_id = $1::uuid AND visible",
 )
-# These are two statements on purpose: while a suspension exists, a trigger keeps the entry hidden.
+# `show` follows as a statement of its own: while a suspension exists, a trigger keeps the entry hidden.
 LIFT = Query(
     "lift_suspension",
     "DELETE FROM suspensions WHERE user_id = $1::uuid RETURNING was_visible",
     row=bool,
 )
-UNCOVER = Statement("uncover_entry", "UPDATE leaderboard SET visible = true WHERE user_id = $1::uuid")
 RESTRICTIONS = Query(
     "restrictions_of_player",
     """
@@ -182,7 +182,7 @@ async def unlock(user_id: str) -> None:
 async def lift(transaction: Transaction, user_id: str) -> tuple[Call, ...]:
     """End a suspension; return the steps that restore visibility."""
     was_visible = await transaction.one(LIFT, user_id)
-    return ((UNCOVER, user_id),) if was_visible else ()
+    return (show.call(user_id, True),) if was_visible else ()
 
 
 # True if a valid token may exist that a new cutoff would refuse; so always without a cutoff.

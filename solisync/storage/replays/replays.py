@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Raw
 
-from ...postgres.declared import found, maybe
+from ...postgres.declared import maybe
 from ...postgres.statement import Call, Query, Statement
 from ...postgres.transaction import Transaction
 from ...rules.leaderboard import Bests, Standing
@@ -118,11 +118,6 @@ def values(
 @maybe("SELECT body FROM replays WHERE id = $1::uuid", row=str.encode)
 async def fetch(replay_id: str) -> bytes | None:
     """The bytes of a replay as uploaded; None if the replay doesn't exist."""
-
-
-@found("SELECT true FROM replays WHERE id = $1::uuid")
-async def exists(replay_id: str) -> bool:
-    """Return whether the replay exists."""
 
 
 @maybe("SELECT user_id FROM replays WHERE id = $1::uuid", row=str)

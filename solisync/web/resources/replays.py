@@ -110,7 +110,7 @@ class Replays:
         if not is_id(replay_id):
             raise NotFound("replay_not_found")
         headers = {**KEPT, "ETag": f'"{replay_id}"'}
-        if matches(if_none_match, headers["ETag"]) and await self.database.run(replays.exists, replay_id):
+        if matches(if_none_match, headers["ETag"]) and await self.database.run(replays.owner, replay_id) is not None:
             return Reply.not_modified(headers)
         body = existing(await self.database.run(replays.fetch, replay_id), "replay_not_found")
         return Reply(body=body, headers=headers)
