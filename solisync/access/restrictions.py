@@ -6,10 +6,11 @@ from datetime import datetime
 
 from twisted.internet.base import ReactorBase
 
-from ..errors import DatabaseError, Forbidden, Unauthorized, Unavailable
+from ..errors import DatabaseError, Unauthorized, Unavailable
 from ..postgres.database import Database
 from ..process.tasks import Shared
 from ..rules.administration import suspension_error
+from ..rules.guests import guest_refused
 from ..rules.sessions import SessionRef
 from ..storage.players import guests, restrictions
 
@@ -51,7 +52,7 @@ class Restrictions:
     async def refuse_guest(self, player: str) -> None:
         """Raise Forbidden for a guest. A check before the work is enough, because no player becomes a guest."""
         if await self._database.run(guests.is_guest, player):
-            raise Forbidden("guest", "a guest can't do this")
+            raise guest_refused()
 
     async def refresh(self) -> None:
         """Load changes from the database, unless a loading has begun within SECONDS; raises Unavailable if it fails."""

@@ -1,4 +1,4 @@
-"""Guests, which are accounts without a password: message shapes, and merging (docs/protocol.md "Guests")."""
+"""Guests, which are accounts without a password: message shapes, refusals, and merging (docs/protocol.md "Guests")."""
 
 import re
 from base64 import b32encode
@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from ..errors import Conflict, Forbidden
 from .accounts import Password, TokenPair, Username
 from .counting import GameCounts, counts_of, sum_of, with_counts
 from .merge import merge
@@ -77,6 +78,21 @@ class JoinRequest(Struct, frozen=True):
 def new_username() -> str:
     """A username for a guest, with 60 random bits."""
     return "guest_" + b32encode(token_bytes(8)).decode("ascii").lower()[:12]
+
+
+def guest_gone() -> Conflict:
+    """The error for a guest that has been claimed, joined or deleted."""
+    return Conflict("guest_gone", "this guest is gone")
+
+
+def not_a_guest() -> Conflict:
+    """The error for a player in place of a guest."""
+    return Conflict("not_a_guest", "this account is not a guest")
+
+
+def guest_refused() -> Forbidden:
+    """The error for a guest who does what only players may do."""
+    return Forbidden("guest", "a guest can't do this")
 
 
 def joined(

@@ -22,7 +22,9 @@ from ...rules.guests import (
     GuestKeyChange,
     GuestPair,
     GuestRequest,
+    guest_gone,
     new_username,
+    not_a_guest,
 )
 from ...rules.recovery import digest
 from ...rules.replay_lists import Recent
@@ -141,7 +143,7 @@ class Guests:
             if holder is None:
                 break
             if holder.id is None:
-                raise _gone()
+                raise guest_gone()
             record = self.tokens.record(self.now(), user_agent)
             begun = await self.database.run(self._begin, holder.id, key, record)
             if isinstance(begun, Suspension):
@@ -202,7 +204,8 @@ class Guests:
     ) -> bool:
         """Set the key of a guest; return whether it has replaced another, and so ended sessions."""
         token = await self._lock_session(transaction, player, session)
-        _check_guest(await guests.is_guest(transaction, player))
+        if not existing(await guests.is_guest(transaction, player)):
+            raise not_a_guest()
         known = await guests.key_of(transaction, player)
         if known == key:
             return False
@@ -213,7 +216,7 @@ class Guests:
             await guests.retire_key(transaction, player)
             await sessions.end_others(transaction, player, token)
         if not await guests.set_key(transaction, player, key):
-            raise _gone()
+            raise guest_gone()
         return known is not None
 
     async def _lock_session(self, transaction: Transaction, player: str, session: SessionRef) -> str:
@@ -263,26 +266,13 @@ class Guests:
             password, stored.password_hash, cut=stored.password_cut
         ):
             audit("claim refused", user_id=player)
-            raise _not_a_guest()
+            raise not_a_guest()
         return me(player, username, profile.avatar_extension)
-
-
-def _check_guest(is_guest: bool | None) -> None:
-    if not existing(is_guest):
-        raise _not_a_guest()
 
 
 def _with_guest(pair: TokenPair, guest: str, username: str | None, *, created: bool) -> GuestPair:
     player = Identity(guest, username or "", guest=True)
     return GuestPair(pair.access_token, pair.refresh_token, player, created=created)
-
-
-def _gone() -> Conflict:
-    return Conflict("guest_gone", "this guest is gone")
-
-
-def _not_a_guest() -> Conflict:
-    return Conflict("not_a_guest", "this account is not a guest")
 
 
 def _taken() -> Conflict:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ...access.large_bodies import LargeBodies
 from ...access.rate_limit import JOIN, buckets_of
 from ...access.tokens import RefreshClaims, Tokens
-from ...errors import BadRequest, Conflict, Forbidden, Unauthorized, existing
+from ...errors import BadRequest, Unauthorized, existing
 from ...events.bus import Bus
 from ...events.notices import SessionsEnded
 from ...players import progress
@@ -18,7 +18,7 @@ from ...postgres.statement import Call
 from ...postgres.transaction import Transaction
 from ...process.audit import audit
 from ...rules.administration import suspension_error
-from ...rules.guests import JoinRequest
+from ...rules.guests import JoinRequest, guest_gone, guest_refused, not_a_guest
 from ...rules.sessions import SessionRef
 from ...rules.sync import SyncAnswer
 from ...storage.players import accounts, games, guests, restrictions, sync
@@ -71,10 +71,10 @@ class Joins:
         try:
             claims = self.tokens.read_refresh(body.guest_refresh_token, self.now())
         except Unauthorized:  # not a 401, which would be about the player's own token
-            raise _not_a_guest() from None
+            raise not_a_guest() from None
         if claims.user_id == player:
             _check_player(await self.database.run(guests.is_guest, player))
-            raise _not_a_guest()
+            raise not_a_guest()
         reply = await self.database.transact(self._join, player, session, claims)
         # A repeat, or a guest without progress, is answered like a pull, which records what the session's device has.
         return reply or await self.sync.pull(player=player, session=session, if_none_match=None)
@@ -92,7 +92,7 @@ class Joins:
         if not _is_to_be_joined(pair):
             return None
         if not await guests.spend(transaction, guest, claims.jti):
-            raise _not_a_guest()
+            raise not_a_guest()
         saved = await sync.load(transaction, *session)
         theirs = await sync.read(transaction, guest)
         assert saved is not None, "the player's row is locked"
@@ -131,16 +131,12 @@ def _is_to_be_joined(pair: Pair) -> bool:
     if pair.joined:
         return False
     if not pair.exists:
-        raise Conflict("guest_gone", "this guest is gone")
+        raise guest_gone()
     if not pair.is_guest:
-        raise _not_a_guest()
+        raise not_a_guest()
     return True
 
 
 def _check_player(is_guest: bool | None) -> None:
     if existing(is_guest):
-        raise Forbidden("guest", "a guest can't do this")
-
-
-def _not_a_guest() -> Conflict:
-    return Conflict("not_a_guest", "this account is not a guest")
+        raise guest_refused()
