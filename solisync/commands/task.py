@@ -14,14 +14,13 @@ from twisted.internet.base import ReactorBase
 from ..acts.act import Act, Acting, Done, Why
 from ..errors import FatalError, NotFound
 from ..events.notices import command_notices
+from ..players.finding import named
 from ..postgres.database import Database
 from ..postgres.transaction import Statements
-from ..rules.accounts import username_to_look_up
-from ..rules.shapes import canonical_uuid
 from ..settings.settings import Settings
 from ..settings.values import SECRET_MIN_BYTES, without_line_end
 from ..storage.operators.acts import Actor
-from ..storage.players import accounts, guests
+from ..storage.players import guests
 from ..storage.players.accounts import Player
 from . import running
 from .output import Output, ProgressLine
@@ -106,8 +105,7 @@ def no_such_player(text: str) -> NotFound:
 
 async def player(statements: Statements, text: str) -> Player:
     """Return the player with this username or, if the text has hyphens, this id; raises NotFound."""
-    user_id = canonical_uuid(text) if "-" in text else None
-    found = await accounts.find(statements, user_id, None if user_id else username_to_look_up(text))
+    found = await named(statements, text)
     if found is None:
         raise no_such_player(text)
     return found

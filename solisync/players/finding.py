@@ -10,9 +10,11 @@ from twisted.internet.base import ReactorBase
 from ..access.client_address import bucket, parse_address
 from ..errors import BadRequest
 from ..postgres.transaction import Statements
+from ..rules.accounts import username_to_look_up
 from ..rules.queries import EARLIER, ListPosition, read_position
 from ..rules.shapes import canonical_uuid
-from ..storage.players import history, players
+from ..storage.players import accounts, history, players
+from ..storage.players.accounts import Player
 from ..storage.players.history import Visitor
 from ..storage.players.players import FoundPlayer
 
@@ -34,6 +36,12 @@ class FoundPlayers(Struct, frozen=True):
     next: Next
     visitors: list[Visitor] = []
     more: Annotated[bool, Meta(description="whether more players are in the state than this list has")] = False
+
+
+async def named(statements: Statements, text: str) -> Player | None:
+    """The player with this username or, if the text has hyphens, this id; raises BadRequest for U+0000."""
+    user_id = canonical_uuid(text) if "-" in text else None
+    return await accounts.find(statements, user_id, None if user_id else username_to_look_up(text))
 
 
 async def find(

@@ -15,18 +15,16 @@ from ...acts import NAMES
 from ...acts.record import listed
 from ...errors import BadRequest
 from ...housekeeping import NAMES as JOB_NAMES
-from ...players.finding import cut
+from ...players.finding import cut, named
 from ...postgres.database import Database
 from ...postgres.transaction import Statements
-from ...rules.accounts import username_to_look_up
 from ...rules.administration import KEPT_DAYS, Acted, AdminSession, Kind, Reason, SeenBody
 from ...rules.queries import moment
-from ...rules.shapes import canonical_uuid
 from ...storage import housekeeping, retention, schema
 from ...storage.operators import acts, admins, counts, daily_numbers, review
 from ...storage.operators.acts import ActFilter
 from ...storage.paging import END, FIRST_TIME
-from ...storage.players import accounts, history
+from ...storage.players import history
 from ...storage.players.history import ChangedProfile
 from ...storage.replays import checks, listed_replays
 from .declaring import Older, Text, get, put, row_number
@@ -154,8 +152,7 @@ class Overviews:
         return name
 
     async def _known_player(self, text: str) -> str:
-        user_id = canonical_uuid(text) if "-" in text else None
-        found = await self.database.run(accounts.find, user_id, None if user_id else username_to_look_up(text))
+        found = await self.database.run(named, text)
         if found is None:
             raise BadRequest("bad_query", "player must be the username or the id of a player")
         return found.id
