@@ -67,7 +67,7 @@ def mounted(server, reactor, monkeypatch):
         if made.stream is not None:
             made.stream.begin(SimpleNamespace(full=False, write=request.write, end=request.write))
             made.stream.lost(unread=False)
-        if made.pieces is not None:
+        if made.pieces is not None and request.method != b"HEAD":
             async for piece in made.pieces:
                 request.write(piece)
         return None

@@ -1,7 +1,6 @@
 """Routes that show players to admins (docs/console.md "The interface")."""
 
 import re
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -9,7 +8,6 @@ from msgspec import Meta, Struct
 from twisted.internet.base import ReactorBase
 
 from ...errors import BadRequest, NotFound, existing
-from ...players.export_document import export_document
 from ...players.facts import facts, history_of, read_place
 from ...players.finding import SLOW, FoundPlayers, Where, cut, find
 from ...postgres.database import Database
@@ -17,7 +15,6 @@ from ...postgres.transaction import Statements
 from ...process.audit import audit
 from ...rules.administration import PlayerFacts
 from ...rules.avatars import AVATAR_TYPES, media_type
-from ...rules.export import filename
 from ...rules.queries import EARLIER, ListPosition, read_position
 from ...rules.shapes import is_id
 from ...settings.settings import ServingSettings
@@ -27,6 +24,8 @@ from ...storage.paging import END
 from ...storage.players import accounts, avatars, export, games, player_lists, sessions
 from ...storage.players.player_lists import START, Order, PlayerPlace, State
 from ..handler_limits import ExpensiveQueries
+from ..resources.avatars import SANDBOX
+from ..resources.export import download
 from ..route import Content
 from ..wire.reply import Reply
 from .declaring import MOST, NO_PLAYER, SHOWN, TEXT_MAX, Older, Place, Size, get
@@ -118,8 +117,7 @@ class PlayerViews:
         extension = existing(None if profile is None else profile.avatar_extension, "avatar_not_found")
         found = await self.database.run(avatars.avatar, user_id, extension, suspended_too=True)
         image = existing(found, "avatar_not_found")
-        policy = {"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
-        return Reply(body=image.image, content_type=media_type(extension), headers=policy)
+        return Reply(body=image.image, content_type=media_type(extension), headers=SANDBOX)
 
     @get(
         "/players/{user_id}/history",
@@ -162,9 +160,7 @@ class PlayerViews:
         if not head_only:
             await self.database.run(acts.record_export, user_id, by=actor)
             audit("exported", user_id=user_id)
-        pieces = _nothing() if head_only else export_document(self.database.run, start)
-        disposition = f'attachment; filename="{filename(start.account.username)}"'
-        return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
+        return download(self.database, start)
 
 
 def _read_place(after: str | None) -> PlayerPlace:
@@ -181,9 +177,3 @@ def _known(user_id: str) -> str:
     if not is_id(user_id):
         raise NotFound("player_not_found")
     return user_id
-
-
-async def _nothing() -> AsyncGenerator[bytes, None]:
-    """Yield nothing: the body of a reply to HEAD."""
-    return
-    yield

@@ -1,6 +1,5 @@
 """The export of everything that is stored about a player, over HTTP (docs/protocol.md "The player")."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,8 @@ from ...players.export_document import export_document
 from ...postgres.database import Database
 from ...process.audit import audit
 from ...rules.export import Exported, filename
-from ...storage.players import accounts, export
+from ...storage.players import export
+from ...storage.players.export import ExportStart
 from ..route import get
 from ..wire.reply import Reply
 
@@ -33,20 +33,13 @@ class Export:
     )
     async def export(self, *, player: str, head_only: bool) -> Reply:
         """Return the document as a download. The small parts are read first, the rest as the client reads it."""
-        if head_only:
-            profile = existing(await self.database.run(accounts.profile, player))
-            return _download(profile.username, _nothing())
         start = existing(await self.database.run(export.begin, player))
-        audit("exported", user_id=player)
-        return _download(start.account.username, export_document(self.database.run, start))
+        if not head_only:
+            audit("exported", user_id=player)
+        return download(self.database, start)
 
 
-def _download(username: str | None, pieces: AsyncGenerator[bytes, None]) -> Reply:
-    disposition = f'attachment; filename="{filename(username)}"'
-    return Reply(pieces=pieces, headers={"Content-Disposition": disposition})
-
-
-async def _nothing() -> AsyncGenerator[bytes, None]:
-    """The body of a reply whose headers alone are sent."""
-    return
-    yield
+def download(database: Database, start: ExportStart) -> Reply:
+    """The reply that makes a browser save the document."""
+    disposition = f'attachment; filename="{filename(start.account.username)}"'
+    return Reply(pieces=export_document(database.run, start), headers={"Content-Disposition": disposition})
