@@ -38,13 +38,12 @@ from solisync.rules.merge import merge
 from solisync.rules.queries import read_query
 from solisync.rules.replay_lists import Recent, RecentQuery
 from solisync.rules.sessions import SessionRef, user_agent
-from solisync.rules.shapes import ErrorBody, canonical_uuid
+from solisync.rules.shapes import NIL, ErrorBody, canonical_uuid
 from solisync.rules.sync import PAYLOAD_MAX_BYTES, Document, check_bounds
 from solisync.settings.settings import ServingSettings
 from solisync.storage import paging, rate_limits
 from solisync.storage.players import accounts, games, leaderboard, sessions, sync
 from solisync.storage.replays import recent_replays
-from solisync.web.resources.sync import NIL
 
 BODY_MAX = 1_048_576
 REMEMBERED_SECONDS = 1.0

@@ -22,7 +22,7 @@ from .counting import counts_of
 from .leaderboard import Bests, bests_of
 from .merge import merge
 from .replays import ReceivedReplay, read_replay
-from .shapes import EPOCH
+from .shapes import EPOCH, NIL
 from .sync import NEVER, NO_UNKNOWN_FIELDS, Achievement, Document, Payload, Progress, Stats
 
 PREFIX = "seeded_"  # a made-up player's username is this prefix and a number from 1 on
@@ -67,7 +67,6 @@ _SEEDS = {
 }
 DEALS = [(int(seed), draw_mode) for draw_mode, seeds in _SEEDS.items() for seed in seeds.split()]
 
-_NIL = str(UUID(int=0))
 _GIVEN = (
     "Ann",
     "Bo",
@@ -227,7 +226,7 @@ def player(number: int, now: datetime, games: Sequence[WonGame] = ()) -> MadePla
     stats = _stats(random, won, best, played)
     known = Document(
         Payload(
-            user_id=_NIL,
+            user_id=NIL,
             stats=stats,
             achievements=_achievements(random, won, created, played),
             progress=_progress(random, won, created, played),

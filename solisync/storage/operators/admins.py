@@ -46,8 +46,8 @@ async def listed() -> list[Admin]:
     """All admins, ordered by name."""
 
 
-# A newer code replaces the older one. The lock waits for a removal of the admin, after which no code is made. Version
-# 1.0.0 counts wrong codes in `refused`, and a node of that version may run beside this one.
+# A newer code replaces the older one. The lock waits for a removal of the admin, after which no code is made. No
+# version since 1.1 reads `refused`, but nodes of 1.1 write it too, so the column stays.
 @maybe(
     f"""
     INSERT INTO admin_codes (admin, digest, expires_at)

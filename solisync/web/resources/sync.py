@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import ClassVar
-from uuid import UUID
 
 import msgspec
 from msgspec import structs
@@ -19,7 +18,7 @@ from ...process.metrics import Metrics
 from ...rules.counting import Basis, counts_of
 from ...rules.documents import Pushed, default_document, read_pushed, read_stored, revision
 from ...rules.sessions import SessionRef
-from ...rules.shapes import canonical_uuid
+from ...rules.shapes import NIL, canonical_uuid
 from ...rules.sync import Document, Payload, SyncAnswer, SyncConflict
 from ...storage.players import sync
 from ..route import Json, get, post
@@ -27,8 +26,6 @@ from ..shared_cache import CoalescingCache
 from ..wire.reply import Reply, matches
 
 NO_HEADERS: Mapping[str, str] = {}
-NIL = str(UUID(int=0))
-DAY = timedelta(days=1)
 
 _encode = msgspec.json.Encoder().encode
 

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const OFFSETS = 36n; // the seed of a day is the number of its date, plus less than this
 
 /** @param {number} time */
-export const dateOf = (time) => new Date(time).toISOString().slice(0, 10);
+const dateOf = (time) => new Date(time).toISOString().slice(0, 10);
 
 /** The day that is `days` days after a day. @param {string} date @param {number} days */
 export const dayAfter = (date, days = 1) => dateOf(Date.parse(date) + days * DAY_MS);
