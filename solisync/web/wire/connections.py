@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, TimeoutError
 from twisted.logger import Logger
 
-from .reply import OUT_OF_MEMORY, Abandoned
-from .turns import Busy, EndOfTurn, Rotation, Slices
+from .reply import OUT_OF_MEMORY
+from .turns import EndOfTurn, Rotation, Slices
+
+if TYPE_CHECKING:
+    from .connection import HttpConnection
+    from .sending import Sender
 
 GRACE_SECONDS = 1.0
 UNREAD_MAX = 16 * 2**20  # bytes per process of replies that wait for clients that don't read
@@ -47,29 +51,6 @@ class ByteBudget(Generic[Holder]):
         self.used -= self._sizes.pop(holder, 0)
 
 
-class Discarding(Protocol):
-    """The sending half of a connection."""
-
-    def discard_unsent(self) -> None:
-        """Drop the unsent rest of a reply."""
-
-
-class OpenConnection(Busy, Protocol):
-    """The methods that `Connections` needs of a connection."""
-
-    def refuse(self, error: Abandoned) -> None:
-        """Send an error instead of a reply, drop the body, and close."""
-
-    def drain(self) -> None:
-        """Close after the current request; if there is none, the next request is the last."""
-
-    def close_if_idle(self) -> None:
-        """Close unless a request has begun to arrive or is being handled."""
-
-    def cut(self) -> None:
-        """Close immediately, dropping unsent bytes."""
-
-
 class Connections:
     """The open connections of a site, their shared objects, and their draining.
 
@@ -84,17 +65,19 @@ class Connections:
     def __init__(self, *, reactor: ReactorBase, most: int) -> None:
         self._reactor = reactor
         self._most = most
-        self.open: set[OpenConnection] = set()
-        self.idle: dict[OpenConnection, None] = {}
-        self.unread = ByteBudget[Discarding](UNREAD_MAX, give_up=lambda sender: sender.discard_unsent())
-        self.unfinished = ByteBudget[OpenConnection](UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY()))
+        self.open: set[HttpConnection] = set()
+        self.idle: dict[HttpConnection, None] = {}
+        self.unread: ByteBudget[Sender] = ByteBudget(UNREAD_MAX, give_up=lambda each: each.discard_unsent())
+        self.unfinished: ByteBudget[HttpConnection] = ByteBudget(
+            UNFINISHED_MAX, give_up=lambda each: each.refuse(OUT_OF_MEMORY())
+        )
         self.rotation = Rotation(reactor=reactor)
         self.stream_ends = Slices(reactor=reactor)
         self.end_of_turn = EndOfTurn(reactor=reactor)
         self._drained: Deferred[None] | None = None
         self.draining = False
 
-    def register(self, connection: OpenConnection) -> None:
+    def register(self, connection: "HttpConnection") -> None:
         """Add a new connection."""
         self.open.add(connection)
         if len(self.open) > self._most and self.idle:
@@ -103,7 +86,7 @@ class Connections:
             longest.close_if_idle()
         self.idle[connection] = None
 
-    def unregister(self, connection: OpenConnection) -> None:
+    def unregister(self, connection: "HttpConnection") -> None:
         """Remove a connection that has ended."""
         self.unfinished.release(connection)
         self.rotation.remove(connection)

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
-from .connections import ByteBudget, Discarding
+from .connections import ByteBudget
 from .deadlines import UnreadTimer
 from .streaming import LAST_CHUNK
 from .transport import SocketTransport
@@ -33,7 +33,7 @@ class Sender:
         transport: SocketTransport,
         *,
         reactor: ReactorBase,
-        unread: ByteBudget[Discarding],
+        unread: "ByteBudget[Sender]",
         on_sent: Callable[[], None],
     ) -> None:
         self._transport = transport

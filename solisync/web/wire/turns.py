@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet import tcp
 from twisted.internet.base import ReactorBase
@@ -12,18 +12,12 @@ from twisted.logger import Logger
 
 from .transport import SocketTransport
 
+if TYPE_CHECKING:
+    from .connection import HttpConnection
+
 SLICE_SECONDS = 0.002
 
 _log = Logger()
-
-
-class Busy(Protocol):
-    """A connection with unparsed requests, or unparsed chunks of a body, in its buffer."""
-
-    paused: bool
-
-    def parse_on(self) -> None:
-        """Parse a part of the buffer."""
 
 
 class Rotation:
@@ -34,17 +28,17 @@ class Rotation:
 
     def __init__(self, *, reactor: ReactorBase) -> None:
         self._reactor = reactor
-        self._waiting: dict[Busy, None] = {}  # a queue from which lost connections can be removed
+        self._waiting: dict[HttpConnection, None] = {}  # a queue from which lost connections can be removed
         self._next: IDelayedCall | None = None
 
-    def add(self, connection: Busy) -> None:
+    def add(self, connection: "HttpConnection") -> None:
         """Pause a connection until its next turn."""
         connection.paused = True
         self._waiting[connection] = None
         if self._next is None:
             self._next = self._reactor.callLater(0, self._go_on)
 
-    def remove(self, connection: Busy) -> None:
+    def remove(self, connection: "HttpConnection") -> None:
         """Remove a connection, if it waits."""
         self._waiting.pop(connection, None)
         if not self._waiting and self._next is not None:
