@@ -198,7 +198,7 @@ async def test_each_page_of_recent_replays_leads_to_the_next(server, only_verifi
     server.sql("UPDATE replays SET received_at = date_trunc('minute', received_at)")  # the id decides between equals
     server.sql("DELETE FROM public_replays")
     server.sql("INSERT INTO public_replays SELECT received_at, id FROM replays")
-    server.sql(VERIFY, (110,))
+    server.sql(VERIFY, (130,))
     server.sql("INSERT INTO suspensions (user_id, since, was_visible) VALUES (%s, now(), false)", (bob,))
     found = newest(server, "is_verified(id)" if only_verified else "true")
     assert len(found) > 50
