@@ -72,29 +72,37 @@ mod file {
     const FILE: &str = "solisync-2.json";
     const REPLAYS: &str = "replays";
 
-    /// Keeps the journal in a directory, which belongs to one process at a time.
+    /// Keeps the journal in a directory, which belongs to one client at a time.
     pub struct FileStore {
         directory: PathBuf,
         _lock: File,
     }
 
     impl FileStore {
-        /// Open a directory, which is made if it doesn't exist. Fails with `WouldBlock` while another process has it.
+        /// Open a directory, which is made if it doesn't exist. Fails with `WouldBlock` while another client has it;
+        /// Android and some file systems can't tell.
         pub fn open(directory: impl AsRef<Path>) -> io::Result<FileStore> {
             let directory = directory.as_ref().to_owned();
             create_dir_all(&directory)?;
             let lock = private().create(true).truncate(false).write(true).open(directory.join("solisync.lock"))?;
-            lock.try_lock().map_err(|error| match error {
-                TryLockError::WouldBlock => {
-                    io::Error::new(ErrorKind::WouldBlock, "another process uses this directory")
-                }
-                TryLockError::Error(error) => error,
-            })?;
+            unless_taken(lock.try_lock())?;
             Ok(FileStore { directory, _lock: lock })
         }
 
         fn path_of(&self, game: &str) -> PathBuf {
             self.directory.join(REPLAYS).join(format!("{game}.json"))
+        }
+    }
+
+    /// Android has no locks in this version of Rust's library, nor have all file systems. Without them, a directory opens
+    /// all the same.
+    fn unless_taken(locked: Result<(), TryLockError>) -> io::Result<()> {
+        match locked {
+            Err(TryLockError::WouldBlock) => {
+                Err(io::Error::new(ErrorKind::WouldBlock, "another client or process uses this directory"))
+            }
+            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -172,6 +180,18 @@ mod file {
                 }
             }
             Ok(())
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn directory_opens_where_there_are_no_locks() {
+            let locked = |kind: ErrorKind| unless_taken(Err(TryLockError::Error(kind.into()))).map_err(|e| e.kind());
+            assert_eq!(locked(ErrorKind::Unsupported), Ok(()));
+            assert_eq!(locked(ErrorKind::PermissionDenied), Err(ErrorKind::PermissionDenied));
         }
     }
 }
