@@ -252,12 +252,15 @@ impl Client {
                 Ok(body) => {
                     self.as_player::<Uploaded>(Some(name), "POST", "/api/replays", Some(body.into_bytes())).await
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound => Err(Error { status: 400, ..Error::store(error) }),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidData) => Err(Error {
+                    status: 400,
+                    ..Error::bad_field(format!("the replay of the game {id} is lost: {error}"))
+                }),
                 Err(error) => return Err(error.into()),
             };
             let (replay, refused) = match answer {
                 Ok((Uploaded { id }, _)) => (Some(id), None),
-                Err(error) if matches!(error.status, 400 | 413) => (None, Some(error)),
+                Err(error) if !error.passes() && matches!(error.status, 400 | 413) => (None, Some(error)),
                 Err(error) => return Err(error),
             };
             let now = self.0.transport.now();

@@ -15,7 +15,7 @@ fn is_gone(error: &Error) -> bool {
 
 /// Whether a join may succeed another day.
 fn is_refused(error: &Error) -> bool {
-    error.status == 400 || error.status == 403 || error.is(Code::GuestUnknown)
+    !error.passes() && matches!(error.status, 400 | 403) || error.is(Code::GuestUnknown)
 }
 
 impl Client {

@@ -1,175 +1,15 @@
 //! What a client sends, and what it makes of the answers.
 
+mod scripted;
+
+use scripted::{Answers, DAY, Shared, client, event, eventually, finish, nothing, started, tokens, win, world};
 use serde_json::{Value, json};
 use solisync_client::{
-    Answer, Background, Change, Chunk, Client, Code, Done, Event, Game, Level, Lost, MemoryStore, Mode, Request,
-    Session, Store, Transport, block_on,
+    Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, Session, block_on,
 };
-use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-const DAY: i64 = 86_400_000;
-const PATIENCE: Duration = Duration::from_secs(60);
-
-type Service = dyn FnMut(&str, Value) -> (u16, Value) + Send;
-
-type Each = Box<dyn FnMut(Chunk) -> bool + Send>;
-
-/// A transport whose answers a test makes, as JSON or as text, and whose clock it sets. Pauses have no length, or above
-/// `patience` no end.
-#[derive(Clone)]
-struct Scripted {
-    service: Arc<Mutex<Box<Service>>>,
-    now: Arc<Mutex<i64>>,
-    patience: Arc<Mutex<Duration>>,
-    paused: Arc<Mutex<Vec<Done<()>>>>,
-    streams: Arc<Mutex<Vec<Each>>>,
-}
-
-impl Scripted {
-    fn new(service: impl FnMut(&str, Value) -> (u16, Value) + Send + 'static) -> Scripted {
-        let (service, now) =
-            (Arc::new(Mutex::new(Box::new(service) as Box<Service>)), Arc::new(Mutex::new(20_000 * DAY)));
-        Scripted {
-            service,
-            now,
-            patience: Arc::new(Mutex::new(Duration::MAX)),
-            paused: Arc::default(),
-            streams: Arc::default(),
-        }
-    }
-
-    /// Wait for the next stream, and begin it with the first event.
-    fn stream(&self) -> Each {
-        let mut each = eventually(|| self.streams.lock().unwrap().pop());
-        each(Chunk::Begun(Answer { status: 200, headers: vec![], body: vec![] }));
-        each(Chunk::Bytes(b"event: hello\ndata: {}\n\n".to_vec()));
-        each
-    }
-}
-
-/// Wait until there is a value.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let ends = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < ends, "waited in vain");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Wait for an event.
-fn event<T>(client: &Client, mut wanted: impl FnMut(Event) -> Option<T>) -> T {
-    eventually(|| client.next_event().and_then(&mut wanted))
-}
-
-impl Transport for Scripted {
-    fn send(&self, request: Request, done: Done<Result<Answer, Lost>>) {
-        let path = request.url.split_once("//service").unwrap().1;
-        let body = request.body.map_or(Value::Null, |body| serde_json::from_slice(&body).unwrap());
-        let (status, answer) = (self.service.lock().unwrap())(path, body);
-        let code = answer["error"].as_str().map(|code| ("error-code".to_owned(), code.to_owned()));
-        let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-        done(Ok(Answer { status, headers: code.into_iter().collect(), body: text.into_bytes() }));
-    }
-    fn after(&self, pause: Duration, done: Done<()>) {
-        match pause > *self.patience.lock().unwrap() {
-            true => self.paused.lock().unwrap().push(done),
-            false => done(()),
-        }
-    }
-    fn stream(&self, _request: Request, each: Each) {
-        self.streams.lock().unwrap().push(each);
-    }
-    fn now(&self) -> i64 {
-        *self.now.lock().unwrap()
-    }
-    fn offset(&self) -> i32 {
-        -300
-    }
-    fn elapsed(&self) -> Duration {
-        Duration::ZERO
-    }
-    fn random(&self, bytes: &mut [u8]) {
-        bytes.fill(7);
-    }
-}
-
-/// A store that outlives its clients.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Store for Shared {
-    fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
-        Ok(Some(self.0.lock().unwrap().clone()))
-    }
-    fn save(&mut self, value: &[u8]) -> io::Result<()> {
-        *self.0.lock().unwrap() = value.to_vec();
-        Ok(())
-    }
-    fn set_aside(&mut self) -> io::Result<String> {
-        unreachable!("each value is whole")
-    }
-}
-
-/// What the client sends to `POST /api/games` and `/api/sync/push`, and what the service has counted.
-#[derive(Default)]
-struct Log {
-    sent: Vec<Vec<String>>,
-    games: Vec<Value>,
-    pushed: Vec<Value>,
-    counted: usize,
-}
-
-fn tokens() -> Session {
-    serde_json::from_value(json!({"access_token": "e30.eyJzdWIiOiJhYmMifQ.x", "refresh_token": "r"})).unwrap()
-}
-
-/// A signed-in client. `refuse` may answer instead of the service.
-fn client(
-    store: impl Store + 'static,
-    refuse: fn(&str) -> Option<(u16, &'static str)>,
-) -> (Client, Scripted, Arc<Mutex<Log>>) {
-    let log = Arc::new(Mutex::new(Log::default()));
-    let theirs = log.clone();
-    let service = move |path: &str, body: Value| {
-        if let Some((status, code)) = refuse(path) {
-            return (status, json!({"error": code}));
-        }
-        let mut log = theirs.lock().unwrap();
-        let games = body["games"].as_array().cloned().unwrap_or_default();
-        let ids: Vec<String> = games.iter().map(|game| game["game_id"].as_str().unwrap().to_owned()).collect();
-        let answers: Vec<_> =
-            ids.iter().map(|id| json!({"game_id": id, "counted": true, "error": Value::Null})).collect();
-        if path == "/api/sync/push" {
-            log.pushed.push(body);
-        }
-        if !ids.is_empty() {
-            log.counted += ids.len();
-            log.sent.push(ids);
-        }
-        log.games.extend(games);
-        let merged = json!({"stats": {"games_played": log.counted}});
-        (200, json!({"id": "abc", "username": "ann", "games": answers, "merged": merged}))
-    };
-    let transport = Scripted::new(service);
-    let client = Client::new("https://service", store, transport.clone()).unwrap();
-    client.adopt(tokens()).unwrap();
-    (client, transport, log)
-}
-
-fn finish(client: &Client, number: usize) -> String {
-    let id = format!("00000000-0000-4000-8000-{number:012}");
-    client.finish(Game { id: id.clone(), won: number > 1, score: 5, seconds: 60, ..Game::default() }).unwrap();
-    id
-}
-
-fn nothing(_: &str) -> Option<(u16, &'static str)> {
-    None
-}
+use std::time::Duration;
 
 #[test]
 fn games_go_in_batches_of_a_hundred() {
@@ -444,4 +284,38 @@ fn verdict_that_comes_before_the_answer_to_an_upload_has_its_game() {
     block_on(client.sync()).unwrap();
     let game = event(&client, |event| if let Event::Verdict { game, .. } = event { Some(game) } else { None });
     assert_eq!(game, Some(id));
+}
+
+#[test]
+fn win_is_uploaded_later_when_a_proxy_refuses_it() {
+    let answers = Answers::default();
+    let (transport, asked) = world(answers.get());
+    let client = started(MemoryStore::default(), &transport);
+    block_on(client.guest()).unwrap();
+    client.finish(win(1)).unwrap();
+    for status in [400, 413] {
+        answers.set(&[("/api/replays", status, json!("<html>"))]);
+        assert!(block_on(client.sync()).unwrap_err().passes());
+        assert_eq!(client.unsent(), 1, "after {status}");
+    }
+    answers.set(&[]);
+    asked.take("");
+    block_on(client.sync()).unwrap();
+    assert_eq!((client.unsent(), asked.take("/api/replays").len()), (0, 1));
+}
+
+#[test]
+fn wins_are_uploaded_when_the_replay_of_another_is_damaged() {
+    let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{}", std::process::id()));
+    let (transport, asked) = world(|_| None);
+    let client = started(FileStore::open(&place).unwrap(), &transport);
+    block_on(client.guest()).unwrap();
+    client.finish(win(1)).unwrap();
+    client.finish(win(2)).unwrap();
+    std::fs::write(place.join("replays").join(format!("{}.json", win(1).id)), b"{\"\xff\xfe").unwrap();
+    let error = block_on(client.sync()).unwrap_err();
+    assert!(!error.passes() && error.message.contains(&win(1).id), "{error}");
+    let uploaded = asked.take("/api/replays");
+    assert!(uploaded.len() == 1 && uploaded[0]["game_id"] == win(2).id, "{uploaded:?}");
+    block_on(client.sync()).unwrap();
 }
