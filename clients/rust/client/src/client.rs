@@ -30,6 +30,8 @@ pub enum Event {
     SignedIn,
     /// There is no session any more: `left` after `sign_out`, else the code of the service's refusal.
     SignedOut(String),
+    /// The session has new tokens, as after `SignedIn`: a game that keeps them elsewhere, too, reads them again.
+    Tokens,
     /// The progress may have changed.
     Progress,
     /// A verdict on a win. `game` is None if another device has uploaded it, or if the answer to the upload was lost; the

@@ -96,31 +96,49 @@ impl Client {
         }
     }
 
+    /// End the session on the service, and return whether it was a guest's, who is deleted then.
+    async fn leave(&self) -> Result<bool, Error> {
+        self.restore().await?;
+        let _ = self.join_first().await; // after an error, the player sends the guest's games
+        let is_guest = self.me().await?.guest;
+        let _tokens = self.settled().await?;
+        let session = self.session(None)?;
+        if is_guest {
+            let request = self.request("DELETE", "/api/account", None, Some(session.access_token));
+            self.repeated::<IgnoredAny>(request).await?;
+        } else {
+            let content = json!({"refresh_token": session.refresh_token});
+            self.post::<IgnoredAny>("/api/auth/logout", &content).await?;
+        }
+        Ok(is_guest)
+    }
+
     /// End the session. Unsent games stay in the store until the same player logs in. A guest is deleted with its games.
     pub async fn sign_out(&self) -> Result<(), Error> {
         let _one = self.0.syncing.lock().await;
-        let is_set_aside = self.look(|journal| journal.refused.is_some() && journal.is_guest == Some(false));
-        let is_guest = !is_set_aside && self.me().await?.guest;
-        let _tokens = if is_set_aside { None } else { Some(self.settled().await?) };
-        if is_guest {
-            let session = self.session(None)?;
-            self.repeated::<IgnoredAny>(self.request("DELETE", "/api/account", None, Some(session.access_token)))
-                .await?;
-        } else if !is_set_aside {
-            let content = json!({"refresh_token": self.session(None)?.refresh_token});
-            self.post::<IgnoredAny>("/api/auth/logout", &content).await?;
-        }
+        let was_guest = self.look(|journal| journal.is_guest == Some(true));
+        let is_set_aside = |journal: &Journal| journal.player.is_some() && journal.usable().is_none();
+        let is_deleted = match !was_guest && self.look(is_set_aside) {
+            true => false, // the service can't end this session
+            false => match self.leave().await {
+                // the guest was deleted before, but the answer was lost; or another device has claimed it
+                Err(error) if was_guest && matches!(error.code, Code::UserNotFound | Code::SignedOut) => {
+                    error.is(Code::UserNotFound)
+                }
+                left => left?,
+            },
+        };
         self.change(|journal| {
             let name = journal.name();
-            if is_guest {
+            journal.give_up_join("");
+            if is_deleted {
                 journal.players.remove(&name);
             } else {
                 (journal.of(&name).latest, journal.of(&name).played) = (None, 0);
             }
-            journal.guest.take_if(|guest| is_guest || guest.left);
-            let Journal { player, is_guest, session, retry_key, refused, joining, .. } = journal;
-            (*player, *is_guest, *session, *retry_key) = (None, None, None, None);
-            (*refused, *joining) = (None, None);
+            journal.guest.take_if(|guest| was_guest || is_deleted || guest.left);
+            let Journal { player, is_guest, session, retry_key, refused, .. } = journal;
+            (*player, *is_guest, *session, *retry_key, *refused) = (None, None, None, None, None);
         })?;
         self.tell(Event::SignedOut("left".to_owned()));
         Ok(())
@@ -133,7 +151,7 @@ fn begin_join(journal: &mut Journal, begun: Begun, account: &str) {
     let key = journal.guest.as_ref().filter(|guest| guest.id.as_ref() == Some(&from)).map(|guest| guest.key.clone());
     let token = journal.session.take().map(|guest| guest.refresh_token);
     journal.move_games(&from, account, false);
-    journal.joining = token.map(|token| Joining { from, token, key, refused: 0 });
     journal.leave_guest();
     journal.sign_in(begun.session, account, begun.player.as_ref());
+    journal.joining = token.map(|token| Joining { from, token, key, refused: 0 });
 }

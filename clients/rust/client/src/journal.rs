@@ -262,11 +262,22 @@ impl Journal {
 
     /// Begin a session.
     pub fn sign_in(&mut self, session: Session, account: &str, named: Option<&Named>) {
+        if self.player.as_deref() != Some(account) {
+            self.give_up_join(account);
+        }
         self.move_games("", account, true);
         self.of(account).send_again(|_| true);
         self.player = Some(account.to_owned());
         self.is_guest = named.map(|named| named.guest);
         (self.session, self.retry_key, self.signing, self.refused) = (Some(session), None, None, None);
+    }
+
+    /// Give up the join of a player, who sends the guest's games instead, unless the session of this guest begins again.
+    pub fn give_up_join(&mut self, account: &str) {
+        if let Some(joining) = self.joining.take().filter(|joining| joining.from != account) {
+            let player = self.name();
+            self.move_games(&joining.from, &player, true);
+        }
     }
 
     /// Note that the guest is a player's now. Its key stays.

@@ -6,7 +6,7 @@ use crate::client::{Client, Event, body};
 use crate::error::Error;
 use crate::journal::{Guest, Named, Refusal, Session, Signing};
 use crate::messages::{Code, Me};
-use crate::text::account_of;
+use crate::text::{account_of, claims_of};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -46,13 +46,18 @@ impl Client {
         self.look(|journal| journal.session.clone())
     }
 
-    /// Continue a session whose tokens are kept elsewhere.
+    /// Continue a session whose tokens are kept elsewhere. The store has the tokens, too: a session of the same account
+    /// stays, unless the service refuses it and the given one is newer.
     pub fn adopt(&self, session: Session) -> Result<(), Error> {
-        if self.tokens().as_ref() == Some(&session) {
+        let given = claims_of(&session.access_token)?;
+        let stays = self.look(|journal| {
+            let mine = journal.session.as_ref().and_then(|mine| claims_of(&mine.access_token).ok());
+            mine.is_some_and(|mine| mine.sub == given.sub && (journal.refused.is_none() || given.exp <= mine.exp))
+        });
+        if stays {
             return Ok(());
         }
-        let account = account_of(&session.access_token)?;
-        self.change(|journal| journal.sign_in(session, &account, None))?;
+        self.change(|journal| journal.sign_in(session, &given.sub, None))?;
         self.tell(Event::SignedIn);
         Ok(())
     }
@@ -91,13 +96,18 @@ impl Client {
         let key = self.change(|journal| journal.retry_key.get_or_insert(new).clone())?;
         let content = json!({"refresh_token": spent.refresh_token, "retry_key": key});
         match self.post::<Session>("/api/auth/refresh", &content).await {
-            Ok(new) => self.change(|journal| {
-                if journal.has_session(spent) {
-                    (journal.session, journal.retry_key, journal.refused) = (Some(new), None, None);
-                }
-            }),
+            Ok(new) => {
+                self.change(|journal| {
+                    if journal.has_session(spent) {
+                        (journal.session, journal.retry_key, journal.refused) = (Some(new), None, None);
+                    }
+                })?;
+                self.tell(Event::Tokens);
+                Ok(())
+            }
             Err(error) if error.is(Code::Unauthorized) => {
                 if self.by_key(&account_of(&spent.access_token)?, Some(spent)).await? {
+                    self.tell(Event::Tokens);
                     return Ok(());
                 }
                 self.end(spent, error.code.as_str())?;
@@ -169,6 +179,7 @@ impl Client {
 
     async fn begin(&self, path: &str, username: &str, password: &str) -> Result<(), Error> {
         let _one = self.0.syncing.lock().await;
+        let _ = self.join_first().await; // after an error, the player sends the guest's games
         let begun = self.begun(path, username, password).await?;
         let account = begun.account()?;
         let _tokens = self.0.refreshing.lock().await;
@@ -176,9 +187,6 @@ impl Client {
             let gone = journal.guest.take_if(|guest| guest.gone).filter(|guest| !guest.left);
             if let Some(id) = gone.and_then(|guest| guest.id) {
                 journal.move_games(&id, &account, false);
-            }
-            if journal.player.as_deref() != Some(&account) {
-                journal.joining = None;
             }
             journal.sign_in(begun.session, &account, begun.player.as_ref());
         })?;
@@ -221,8 +229,8 @@ impl Client {
         if self.player().is_some() {
             return Ok(());
         }
-        if !anew && self.look(|journal| journal.session.is_some() && journal.is_guest == Some(false)) {
-            return Err(Error::session_ended()); // a player's session is set aside
+        if !anew && self.look(|journal| journal.session.is_some() && journal.is_guest != Some(true)) {
+            return Err(Error::session_ended()); // a session is set aside that may be a player's
         }
         let _tokens = self.0.refreshing.lock().await;
         if self.guest_alone(anew, None).await? {
@@ -276,7 +284,6 @@ impl Client {
             }
             let mine = || Guest { key: guest.key, id: Some(account.clone()), had: true, ..Guest::default() };
             journal.guest = begun.player.is_some().then(mine);
-            journal.joining = None;
             journal.sign_in(begun.session, &account, begun.player.as_ref());
             true
         })

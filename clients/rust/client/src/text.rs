@@ -63,15 +63,23 @@ pub(crate) fn canonical_uuid(text: &str) -> Option<String> {
     (text.len() == 36 && text.bytes().enumerate().all(fits)).then(|| text.to_ascii_lowercase())
 }
 
+/// The account of an access token, and the time of its end.
+#[derive(serde::Deserialize)]
+pub(crate) struct Claims {
+    pub sub: String,
+    #[serde(default)]
+    pub exp: f64,
+}
+
+pub(crate) fn claims_of(token: &str) -> Result<Claims, Error> {
+    let claims = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
+    let claims = claims.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    claims.ok_or_else(|| Error::network(200, 0, "The answer has no token."))
+}
+
 /// The id of the account whose access token this is.
 pub(crate) fn account_of(token: &str) -> Result<String, Error> {
-    #[derive(serde::Deserialize)]
-    struct Claims {
-        sub: String,
-    }
-    let claims = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
-    let claims = claims.and_then(|bytes| serde_json::from_slice::<Claims>(&bytes).ok());
-    claims.map(|claims| claims.sub).ok_or_else(|| Error::network(200, 0, "The answer has no token."))
+    claims_of(token).map(|claims| claims.sub)
 }
 
 #[cfg(test)]

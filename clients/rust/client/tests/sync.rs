@@ -5,7 +5,7 @@ mod scripted;
 use scripted::{Answers, DAY, Shared, client, event, eventually, finish, nothing, started, tokens, win, world};
 use serde_json::{Value, json};
 use solisync_client::{
-    Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, Session, block_on,
+    Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, block_on,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -86,7 +86,8 @@ fn settled_games_are_sent_again_in_a_new_session_and_once_a_day() {
         block_on(client.sync()).unwrap();
         assert_eq!(times_sent(), times, "once a day, for two days");
     }
-    client.adopt(Session { refresh_token: "new".to_owned(), ..tokens() }).unwrap();
+    block_on(client.sign_out()).unwrap();
+    client.adopt(tokens()).unwrap();
     block_on(client.sync()).unwrap();
     assert_eq!(times_sent(), 4);
 }
