@@ -1,6 +1,7 @@
 // @ts-check
 /** A stream of events, which opens again after each end (docs/live.md). */
 
+import { unanswered } from "./error.js";
 import { sleep } from "./transport.js";
 
 /** @typedef {{event: string, data?: any}} StreamEvent the event "alive" is a heartbeat */
@@ -10,7 +11,7 @@ const PAUSE_MS = 1_000;
 const PAUSE_MOST_MS = 60_000;
 
 export class Stream {
-  /** Whether it is open now. */
+  /** Whether it is open now, and has begun with an event of the service. */
   open = false;
   #retry = PAUSE_MS;
   #current = new AbortController();
@@ -40,6 +41,7 @@ export class Stream {
         const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s)));
         if (fields.retry) this.#retry = Number(fields.retry);
         const data = fields.data && JSON.parse(fields.data);
+        if (fields.event === "hello") this.open = true;
         this.hear({ event: fields.event ?? "alive", data });
         if (fields.event === "end") return data.reason;
       }
@@ -52,16 +54,17 @@ export class Stream {
       this.#current = new AbortController();
       const either = AbortSignal.any([signal, this.#current.signal]);
       try {
-        const answer = await this.ask(either);
-        this.open = true;
-        wait = 0;
-        const reason = await this.#listen(answer).finally(() => (this.open = false));
+        const reason = await this.#listen(await this.ask(either));
+        if (!this.open && !reason) throw unanswered(); // from another server
         if (reason === "superseded") return;
         wait = ["", "stopping", "slow"].includes(reason) ? this.#retry : PAUSE_MS; // the next request shows the cause
       } catch (error) {
         if (either.aborted) continue;
         if (error.passes === false) throw error; // an error of the stream itself has no such field
+        if (this.open) wait = 0;
         wait = Math.max(1000 * (error.retryAfter ?? 0), Math.min(Math.max(2 * wait, this.#retry), PAUSE_MOST_MS));
+      } finally {
+        this.open = false;
       }
       await sleep(wait, either);
     }

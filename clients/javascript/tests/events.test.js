@@ -58,6 +58,13 @@ test("the next stream waits for the time in retry, also after a break", async ()
   assert.ok(pauses[2] >= 149, String(pauses));
 });
 
+test("the pauses grow when an answer has no events, as the login page of a network", async () => {
+  const page = () => body("<html></html>");
+  const { pauses } = await run(body(`retry: 20\n\n${hello}`), page(), page(), page(), body());
+  const between = pauses.slice(2).map((since, place) => since - pauses[place + 1]);
+  assert.ok(between[0] >= 19 && between[1] >= 39 && between[2] >= 79, String(between));
+});
+
 test("a stream that was superseded stays closed", async () => {
   const { pauses } = await run(body('event: end\ndata: {"reason":"superseded"}\n\n'), body(), body());
   assert.equal(pauses.length, 1);
