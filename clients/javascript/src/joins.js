@@ -15,7 +15,8 @@ import { become, leaveGuest } from "./tokens.js";
 const GONE = ["guest_gone", "not_a_guest", "unauthorized"]; // a join with such an error would never succeed
 
 /** Whether a join may succeed another day. @param {SolisyncError} error */
-const isRefused = ({ status, code }) => status === 400 || status === 403 || code === "guest_unknown";
+const isRefused = ({ status, code, passes }) =>
+  code === "guest_unknown" || (!passes && (status === 400 || status === 403));
 
 /** Sign in as a player who takes over the guest of the session. The guest's settled games follow when it has succeeded. @param {import("./device_journal.js").Journal} journal @param {import("./device_journal.js").Pair} pair @param {{guest: boolean}} [named] */
 export function beginJoin(journal, pair, named) {
@@ -23,9 +24,9 @@ export function beginJoin(journal, pair, named) {
   const from = String(player);
   moveGames(journal, from, accountOf(pair), false);
   const key = guest?.id === player ? guest.key : null;
-  journal.joining = session && { from, token: session.refresh_token, key, refused: 0 };
   leaveGuest(journal);
   become(journal, pair, named);
+  journal.joining = session && { from, token: session.refresh_token, key, refused: 0 };
 }
 
 /** Send the join that has begun, if any. If the guest's token isn't valid, sign in to the guest by its key once. @param {Tools} tools @returns {Promise<void>} */

@@ -6,7 +6,7 @@ import { entryOf, playerOf, SIGNED_OUT } from "./device_journal.js";
 import { loaded } from "./error.js";
 import { Following } from "./following.js";
 import { giveKey } from "./guest_keys.js";
-import { accountOf, moveGames } from "./settling.js";
+import { accountOf, giveUpJoin, moveGames } from "./settling.js";
 import { become, leaveGuest, Tokens } from "./tokens.js";
 import { open, repeated, request } from "./transport.js";
 
@@ -52,13 +52,13 @@ export class Account extends Client {
   /** @param {string} path @param {string} username @param {string} password @param {Options} options */
   #begin(path, username, password, { signal }) {
     return this.alone(async () => {
+      await this.#joinFirst().catch(() => {}); // the player sends the guest's games
       const { pair, player } = await this.#tokens.begun(path, username, password, signal);
       await this.kept.change((journal) => {
-        const { guest, joining } = journal;
+        const { guest } = journal;
         const account = accountOf(pair);
         if (guest?.gone && guest.id && !guest.left) moveGames(journal, guest.id, account, false);
         if (guest?.gone) journal.guest = null;
-        journal.joining = account === journal.player ? joining : null;
         become(journal, pair, player);
       });
       this.#begun();
@@ -113,19 +113,34 @@ export class Account extends Client {
     });
   }
 
+  /** End the session on the service, and return whether it was a guest's, who is deleted then. */
+  async #leave() {
+    await this.#restore();
+    await this.#joinFirst().catch(() => {}); // the player sends the guest's games
+    const { guest = false } = await this.me();
+    if (guest) await this.ask("DELETE", "/api/account");
+    else await this.#tokens.leave();
+    return guest;
+  }
+
   /** End the session. Unsent games stay in the store until the same player logs in. A guest is deleted, with its games. */
   signOut() {
     return this.alone(async () => {
-      const { refused, isGuest } = await this.kept.read();
-      const isSetAside = refused && isGuest === false; // the service can't end it
-      const { guest = false } = isSetAside ? {} : await this.me();
-      if (guest) await this.ask("DELETE", "/api/account");
-      else if (!isSetAside) await this.#tokens.leave();
+      const { player, session, refused, isGuest: wasGuest } = await this.kept.read();
+      const isSetAside = !wasGuest && player && (!session || refused); // the service can't end it
+      const isDeleted =
+        !isSetAside &&
+        (await this.#leave().catch((error) => {
+          const isGone = error.code === "user_not_found"; // the answer to its deletion was lost
+          if (!wasGuest || !(isGone || error.code === "signed_out")) throw error;
+          return isGone;
+        }));
       await this.kept.change((journal) => {
         const name = String(journal.player);
-        if (guest) delete journal.players[name];
+        giveUpJoin(journal);
+        if (isDeleted) delete journal.players[name];
         else Object.assign(playerOf(journal, name), { latest: null, played: 0 });
-        if (guest || journal.guest?.left) journal.guest = null;
+        if (wasGuest || isDeleted || journal.guest?.left) journal.guest = null;
         Object.assign(journal, SIGNED_OUT);
       });
       this.owner.tell("signedOut", "left");
@@ -144,11 +159,15 @@ export class Account extends Client {
     return { ...json, seed: String(json.seed) };
   }
 
+  async #joinFirst() {
+    if ((await this.kept.read()).joining)
+      await (await loaded(import("./joins.js"))).firstJoin(this.#tools, (error) => this.owner.tell("trouble", error));
+  }
+
   /** @protected */
   async prepare() {
     await this.#restore();
-    if ((await this.kept.read()).joining)
-      await (await loaded(import("./joins.js"))).firstJoin(this.#tools, (error) => this.owner.tell("trouble", error));
+    await this.#joinFirst();
     const { isGuest, guest, player } = await this.kept.read();
     if (this.#keyed || isGuest === false || (guest?.had && guest.id === player)) return;
     await giveKey(this.#tools);

@@ -18,7 +18,7 @@ export function sendAgain({ games }, since = 0) {
 export function accept(player, merged, counted = 0) {
   if (merged.stats.games_played - counted < player.played) sendAgain(player);
   player.latest = merged;
-  player.played = merged.stats.games_played;
+  if (Number.isSafeInteger(merged.stats.games_played)) player.played = merged.stats.games_played;
 }
 
 /** Move games to another account: those that aren't settled, or all. @param {Journal} journal @param {string} from @param {string} to @param {boolean} all */
@@ -29,6 +29,13 @@ export function moveGames(journal, from, to, all) {
   playerOf(journal, to).games.push(...old.games.filter(goes));
   old.games = old.games.filter((entry) => !goes(entry));
   if (all) delete journal.players[from];
+}
+
+/** Give up the join of a player, who sends the guest's games instead, unless the session of this guest begins again. @param {Journal} journal @param {string} [next] the account of the next session */
+export function giveUpJoin(journal, next) {
+  const { joining, player } = journal;
+  if (joining && joining.from !== next) moveGames(journal, joining.from, String(player), true);
+  journal.joining = null;
 }
 
 /** The id of the account whose token this is. @param {{access_token: string}} pair */

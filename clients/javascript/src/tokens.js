@@ -10,7 +10,7 @@
 
 import { DAY_MS, playerOf } from "./device_journal.js";
 import { SolisyncError, unanswered } from "./error.js";
-import { accountOf, moveGames, sendAgain } from "./settling.js";
+import { accountOf, giveUpJoin, moveGames, sendAgain } from "./settling.js";
 import { authorized, newKey, post, repeated } from "./transport.js";
 
 /**
@@ -48,6 +48,7 @@ export const newGuest = (id = null, from = null) => ({
 /** Sign in. The account gets the games from before, and all its games are sent again. @param {Journal} journal @param {Pair} session @param {{guest: boolean}} [named] */
 export function become(journal, session, named) {
   const player = accountOf(session);
+  if (player !== journal.player) giveUpJoin(journal, player);
   moveGames(journal, "", player, true);
   sendAgain(playerOf(journal, player));
   const isGuest = named?.guest ?? null;
@@ -137,7 +138,6 @@ export class Tokens {
       if (before) moveGames(kept, before, account, before === id); // all if the service has lost the account
       kept.guest = player ? { ...newGuest(account), key, had: true } : null;
       become(kept, pair, player);
-      kept.joining = null;
       return true;
     });
   }

@@ -177,6 +177,98 @@ test("a join that the service refuses is reported once, holds nothing up, and is
   assert.deepEqual([...told, ...next.told], ["signedIn", "signedIn"]); // the call of join has thrown the error
 });
 
+test("a join that a proxy refuses is sent again with the next sync", async () => {
+  service.answers["/api/auth/guest"] = () => pair("guest");
+  service.answers["/api/me"] = { username: "guest_1" };
+  const { solis } = started(brittle());
+  await solis.guest();
+  service.answers["/api/me/join"] = { status: 403, code: " " };
+  await assert.rejects(solis.join("ann", "password"), { code: "network" });
+  forget();
+  service.answers["/api/me/join"] = { merged: EMPTY };
+  await solis.sync();
+  assert.equal(times("/api/me/join"), 1);
+});
+
+const PLAYER = { username: "ann", guest: false };
+
+for (const other of [false, true])
+  test(`a player sends the games of a guest when ${other ? "another player logs in" : "signing out"} before the join is answered`, async () => {
+    service.answers["/api/auth/guest"] = () => ofGuest("guest");
+    service.answers["/api/me"] = { username: "guest_1", guest: true };
+    service.answers["/api/me/join"] = { status: 400, code: "replay_storage_full" };
+    const { solis } = started(brittle());
+    await solis.finish(game(1));
+    await solis.guest();
+    await solis.sync();
+    await assert.rejects(solis.join("ann", "password"), { code: "replay_storage_full" });
+    service.answers["/api/me"] = PLAYER;
+    if (other) {
+      service.answers["/api/auth/login"] = () => pair("bob");
+      await solis.login("bob", "password");
+      service.answers["/api/auth/login"] = () => pair("ann");
+    } else await solis.signOut();
+    await solis.login("ann", "password");
+    forget();
+    await solis.sync();
+    assert.equal(bodies("/api/games")[0].games.length, 1);
+  });
+
+test("a player whose session was refused for a week can sign out", async () => {
+  const store = brittle();
+  await started(store).solis.login("ann", "password");
+  refuse(REFUSED);
+  service.answers["/api/me"] = REFUSED;
+  const begun = clock.now;
+  for (let day = 0; day < 9; day++, clock.now += DAY) await assert.rejects(started(store).solis.sync());
+  clock.now = begun;
+  const { solis, told } = started(store);
+  await solis.signOut();
+  assert.deepEqual(told, ["signedOut left"]);
+});
+
+test("a guest can sign out when the answers to its deletion were lost", async () => {
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/me"] = { username: "guest_1", guest: true };
+  service.answers["/api/account"] = { status: 502, code: " " };
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.guest();
+  await solis.finish(game(1));
+  await assert.rejects(solis.signOut(), { code: "network" });
+  service.answers["/api/me"] = GONE;
+  await solis.signOut();
+  const { guest, players } = await store.read();
+  assert.deepEqual([guest, players], [null, {}]);
+});
+
+test("a guest that another device has claimed keeps its games when it signs out", async () => {
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  const { solis } = started(brittle());
+  await solis.guest();
+  await solis.finish(game(1));
+  refuse(REFUSED);
+  service.answers["/api/me"] = REFUSED;
+  service.answers["/api/auth/guest"] = { status: 409, code: "guest_gone" };
+  await solis.signOut();
+  service.answers["/api/auth/login"] = () => pair("guest");
+  await solis.login("ann", "password");
+  assert.equal(await solis.unsent(), 1);
+});
+
+test("a strange number of games in an answer changes no total that the device keeps", async () => {
+  const store = brittle();
+  const { solis } = started(store);
+  await solis.login("ann", "password");
+  await solis.finish(game(1));
+  await solis.sync();
+  for (const games_played of [null, 7.5, "8", 1e300]) {
+    service.answers["/api/sync/pull"] = { merged: { ...EMPTY, stats: { ...EMPTY.stats, games_played } } };
+    await solis.sync();
+    assert.equal((await store.read()).players.ann.played, 1);
+  }
+});
+
 /** A store of version 1.1 with the session of an account. @param {string} account */
 async function storeOf11(account) {
   const store = brittle();
