@@ -11,6 +11,21 @@ const DAMAGED = "solisync.damaged";
 /** @type {Map<string, Kept>} */
 const all = new Map();
 
+/** The names that a client of this page uses. @type {Set<string>} */
+const used = new Set();
+
+/** The names that no other tab has until the page is left. @type {Set<string>} */
+const locked = new Set();
+
+/** localStorage, which some browsers don't have or refuse. */
+function localStore() {
+  try {
+    return globalThis.localStorage;
+  } catch {
+    return null;
+  }
+}
+
 /** @param {string} name @returns {Promise<IDBDatabase>} */
 const opened = (name) =>
   new Promise((resolve, reject) => {
@@ -33,17 +48,34 @@ const transacted = (database, mode, work) =>
 
 /** Whether no other tab has this name; it is this tab's until the page is left. @param {string} name @returns {Promise<boolean>} */
 const isAlone = (name) =>
-  new Promise((resolve) => {
-    if (!navigator.locks || all.has(name)) return resolve(true);
-    navigator.locks.request(`${name}.tab`, { ifAvailable: true }, (lock) => {
+  new Promise((resolve, reject) => {
+    if (!navigator.locks || locked.has(name)) return resolve(true);
+    const held = navigator.locks.request(`${name}.tab`, { ifAvailable: true }, (lock) => {
+      if (lock) locked.add(name);
       resolve(lock !== null);
       return lock && new Promise(() => {});
     });
+    held.catch(reject); // the browser keeps no data of this site
   });
 
-/** Read a database, unless another tab has it. @param {string} name @returns {Promise<boolean>} */
+/** Open a database, unless another client has it. A value that this page has kept may be newer than the stored one. @param {string} name @returns {Promise<boolean>} */
 export async function openStore(name) {
-  if (!(await isAlone(name))) return false;
+  if (used.has(name)) return false;
+  used.add(name);
+  let opens = false;
+  try {
+    opens = (await isAlone(name)) && (all.has(name) || (await read(name)));
+  } finally {
+    if (!opens) used.delete(name);
+  }
+  return opens;
+}
+
+/** Leave a database to the next client of this page. What isn't stored yet will be. @param {string} name */
+export const closeStore = (name) => void used.delete(name);
+
+/** @param {string} name @returns {Promise<true>} */
+async function read(name) {
   const database = await opened(name);
   const value = await transacted(database, "readonly", (store) => store.get(name));
   const stored = value === undefined ? undefined : JSON.stringify(value);
@@ -70,25 +102,32 @@ export function save(name, text) {
 }
 
 /** Wait until the value is stored. @param {string} name @returns {Promise<void>} */
-export const flush = (name) => (kept(name).writing ??= write(name).finally(() => (kept(name).writing = null)));
+export const flush = (name) => (kept(name).writing ??= write(name));
 
 /** @param {string} name */
 async function write(name) {
   const here = kept(name);
-  while (here.stored !== here.wanted) {
-    const text = here.wanted ?? "null";
-    try {
-      if (localStorage.getItem(DAMAGED)) {
-        await fillLog(here.database);
-        localStorage.removeItem(DAMAGED);
-      }
-      await transacted(here.database, "readwrite", (store) => store.put(JSON.parse(text), name));
-    } catch (error) {
-      if (error instanceof DOMException && error.name === "UnknownError") localStorage.setItem(DAMAGED, "1");
-      here.database = await opened(name); // a full disk closes it
-      throw error;
+  await null; // `flush` sets `writing` meanwhile
+  try {
+    while (here.stored !== here.wanted) here.stored = await put(here, name, here.wanted ?? "null");
+  } finally {
+    here.writing = null;
+  }
+}
+
+/** Store a value, and return it. @param {Kept} here @param {string} name @param {string} text */
+async function put(here, name, text) {
+  try {
+    if (localStore()?.getItem(DAMAGED)) {
+      await fillLog(here.database);
+      localStore()?.removeItem(DAMAGED);
     }
-    here.stored = text;
+    await transacted(here.database, "readwrite", (store) => store.put(JSON.parse(text), name));
+    return text;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "UnknownError") localStore()?.setItem(DAMAGED, "1");
+    here.database = await opened(name); // a full disk closes it
+    throw error;
   }
 }
 
