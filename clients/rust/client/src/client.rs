@@ -89,6 +89,8 @@ pub(crate) struct Inner {
     pub refreshing: Lock<()>,
     pub work: Notify,
     pub signed: Notify,
+    /// Wakes what waits for the end of a sync.
+    pub synced: Notify,
     /// Whether the last sync has failed, and the service hasn't named a time for the next one.
     pub overdue: AtomicBool,
     pub following: Mutex<Following>,
@@ -144,6 +146,7 @@ impl Client {
             refreshing: Lock::default(),
             work: Notify::default(),
             signed: Notify::default(),
+            synced: Notify::default(),
             overdue: AtomicBool::new(false),
             following: Mutex::default(),
             tried: Mutex::default(),

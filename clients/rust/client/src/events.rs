@@ -52,6 +52,7 @@ impl Client {
                 error => error,
             };
             let Err(error) = done else {
+                self.0.synced.notify_waiters();
                 self.0.work.notified().await;
                 continue;
             };
@@ -67,10 +68,12 @@ impl Client {
     async fn keep_following(&self, boards: &[&str]) {
         loop {
             match self.follow(boards).await {
-                Err(error) if !error.is(Code::SignedOut) => self.tell(Event::Trouble(error)),
-                _ => {}
+                Err(error) if !error.is(Code::SignedOut) => {
+                    self.tell(Event::Trouble(error));
+                    first(self.0.signed.notified(), self.0.synced.notified()).await; // a suspension may have ended
+                }
+                _ => self.0.signed.notified().await,
             }
-            self.0.signed.notified().await;
         }
     }
 
@@ -108,20 +111,22 @@ impl Client {
     async fn listen(&self, request: Request, follow: &mut Follow) -> Result<String, Error> {
         let (sender, mut chunks) = mpsc::unbounded_channel();
         self.0.transport.stream(request, Box::new(move |chunk| sender.send(chunk).is_ok()));
-        let (mut parser, mut has_begun) = (SseParser::default(), false);
+        let (mut parser, mut has_begun) = (SseParser::default(), false); // an answer without events isn't the service's
         loop {
             match chunks.recv().await.unwrap_or(Chunk::End) {
                 Chunk::Begun(answer) => {
                     self.checked(Ok(answer))?;
-                    has_begun = true;
-                    if self.0.overdue.swap(false, Ordering::Relaxed) {
-                        self.0.work.notify_one(); // an outage has ended
-                    }
                 }
                 Chunk::End if has_begun => return Ok(String::new()),
                 Chunk::End => return Err(Error::network(0, 0, "The stream has not begun.")),
                 Chunk::Bytes(bytes) => {
-                    for (name, data) in parser.push(&bytes) {
+                    for (name, data) in parser.push(&bytes)? {
+                        if name == "hello" {
+                            has_begun = true;
+                            if self.0.overdue.swap(false, Ordering::Relaxed) {
+                                self.0.work.notify_one(); // an outage has ended
+                            }
+                        }
                         let read: Data = serde_json::from_str(&data).unwrap_or_default();
                         self.tell(Event::Stream { name: name.clone(), data });
                         if name == "end" {

@@ -4,6 +4,8 @@ use crate::error::Error;
 use crate::messages::Code;
 use std::time::Duration;
 
+const LONGEST: usize = 1 << 20;
+
 /// Splits bytes into events.
 #[derive(Default)]
 pub(crate) struct SseParser {
@@ -15,8 +17,8 @@ pub(crate) struct SseParser {
 }
 
 impl SseParser {
-    /// The name and data of each event that these bytes complete.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<(String, String)> {
+    /// The name and data of each event that these bytes complete. An event without an end is an error.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<(String, String)>, Error> {
         let mut events = Vec::new();
         self.rest.extend_from_slice(bytes);
         while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -35,11 +37,17 @@ impl SseParser {
             match field {
                 "event" => self.name = value.to_owned(),
                 "data" => self.data.push_str(value),
-                "retry" => self.retry = value.parse().ok().map(Duration::from_millis),
+                "retry" => {
+                    let retry = value.parse().ok().map(Duration::from_millis);
+                    self.retry = retry.map(|retry| retry.clamp(PAUSE, MOST));
+                }
                 _ => {}
             }
         }
-        events
+        if self.rest.len() + self.data.len() > LONGEST {
+            return Err(Error::network(200, 0, "An event of the stream is too long."));
+        }
+        Ok(events)
     }
 }
 
@@ -107,8 +115,26 @@ mod tests {
     fn events_are_found_in_any_pieces() {
         let mut parser = SseParser::default();
         let text = "retry: 4711\n\nevent: hello\ndata: {\"a\":1}\n\n: beat\n\nevent: end\ndata: {}\n\n";
-        let all: Vec<_> = text.as_bytes().chunks(3).flat_map(|bytes| parser.push(bytes)).collect();
+        let all: Vec<_> = text.as_bytes().chunks(3).flat_map(|bytes| parser.push(bytes).unwrap()).collect();
         assert_eq!(all, [("hello".into(), "{\"a\":1}".into()), ("end".into(), "{}".into())]);
         assert_eq!(parser.retry, Some(Duration::from_millis(4711)));
+    }
+
+    #[test]
+    fn event_without_an_end_is_an_error() {
+        for endless in ["x", "data: x\n"] {
+            let mut parser = SseParser::default();
+            let bytes = endless.repeat(4096).into_bytes();
+            assert!((0..=LONGEST / 4096).any(|_| parser.push(&bytes).is_err()), "{endless}");
+        }
+    }
+
+    #[test]
+    fn retry_is_a_second_at_least() {
+        let mut parser = SseParser::default();
+        parser.push(b"retry: 0\n\n").unwrap();
+        assert_eq!(parser.retry, Some(PAUSE));
+        parser.push(b"retry: 18446744073709551615\n\n").unwrap();
+        assert_eq!(parser.retry, Some(MOST));
     }
 }

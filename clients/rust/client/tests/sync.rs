@@ -5,7 +5,7 @@ mod scripted;
 use scripted::{Answers, DAY, Shared, client, event, eventually, finish, nothing, started, tokens, win, world};
 use serde_json::{Value, json};
 use solisync_client::{
-    Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, block_on,
+    Answer, Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, block_on,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -319,4 +319,57 @@ fn wins_are_uploaded_when_the_replay_of_another_is_damaged() {
     let uploaded = asked.take("/api/replays");
     assert!(uploaded.len() == 1 && uploaded[0]["game_id"] == win(2).id, "{uploaded:?}");
     block_on(client.sync()).unwrap();
+}
+
+#[test]
+fn server_that_says_200_to_everything_is_asked_less_and_less() {
+    let answers = Answers::default();
+    let (transport, asked) = world(answers.get());
+    let store = Shared::default();
+    let before = started(store.clone(), &transport);
+    block_on(before.guest()).unwrap();
+    finish(&before, 1);
+    let client = started(store, &transport);
+    answers.set(&[("/api/", 200, json!("<html>"))]);
+    *transport.patience.lock().unwrap() = Duration::from_millis(1_500);
+    let _background = Background::start(&client, &[]);
+    for _ in 0..2 {
+        let mut each = eventually(|| transport.streams.lock().unwrap().pop());
+        each(Chunk::Begun(Answer { status: 200, headers: vec![], body: vec![] }));
+        each(Chunk::Bytes(b"<html></html>\n\n".to_vec()));
+        each(Chunk::End);
+    }
+    let long_pauses = || transport.paused.lock().unwrap().len();
+    let streams = || transport.streams.lock().unwrap().len();
+    eventually(|| (long_pauses() == 2 || streams() > 0).then_some(()));
+    assert_eq!((streams(), asked.take("/api/games").len()), (0, 3), "one sync with three attempts");
+}
+
+#[test]
+fn stream_opens_again_after_a_sync_when_the_service_has_refused_it() {
+    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let _background = Background::start(&client, &[]);
+    let mut each = eventually(|| transport.streams.lock().unwrap().pop());
+    let headers = vec![("error-code".to_owned(), "suspended".to_owned())];
+    each(Chunk::Begun(Answer { status: 403, headers, body: b"{}".to_vec() }));
+    event(&client, |event| matches!(event, Event::Trouble(error) if error.code == Code::Suspended).then_some(()));
+    eventually(|| {
+        finish(&client, 1);
+        transport.streams.lock().unwrap().pop()
+    });
+}
+
+#[test]
+fn stream_stays_closed_after_a_sync_when_the_player_has_too_many() {
+    let store = Shared::default();
+    let (_, transport, _) = client(store.clone(), nothing);
+    let client = started(store, &transport);
+    let _background = Background::start(&client, &[]);
+    let mut each = transport.stream();
+    each(Chunk::Bytes(b"event: end\ndata: {\"reason\": \"superseded\"}\n\n".to_vec()));
+    for number in 1..4 {
+        finish(&client, number);
+        eventually(|| (client.unsent() == 0).then_some(()));
+    }
+    assert_eq!(transport.streams.lock().unwrap().len(), 0);
 }
