@@ -270,13 +270,17 @@ impl Client {
         }
     }
 
-    /// Wait until all changes are stored. Only browsers store later than they return, and no request goes out before.
+    /// Wait until all changes are stored. Only browsers store later than they return. Requests wait for that, too, and no
+    /// sign-in goes out after an error.
     pub async fn flush(&self) -> Result<(), Error> {
         Ok(called(|done| self.with_store(|store| store.flush(done))).await?)
     }
 
     async fn once<T: DeserializeOwned>(&self, request: Request) -> Result<(T, Answer), Error> {
-        self.flush().await?;
+        let flushed = self.flush().await;
+        if request.token.is_none() && request.body.is_some() {
+            flushed?; // it has a key or a token that works once
+        }
         let answer = self.checked(called(|done| self.0.transport.send(request, done)).await)?;
         Ok((read(&answer)?, answer))
     }

@@ -1,6 +1,6 @@
 //! Events of the service, and the work in the background.
 
-use crate::client::{Client, Event};
+use crate::client::{Client, Event, Kept};
 use crate::error::Error;
 use crate::journal::{Entry, Journal};
 use crate::messages::Code;
@@ -153,7 +153,11 @@ impl Client {
             return Ok(());
         }
         let _one = self.0.syncing.lock().await; // a verdict may be on an upload that has no answer yet
-        if name == "hello" { self.ask_for_verdicts().await } else { self.judged(&data.replay_id, &data.status) }
+        if name == "hello" {
+            return self.ask_for_verdicts().await;
+        }
+        self.judged(&data.replay_id, &data.status);
+        Ok(())
     }
 
     /// Take the newest progress, and send the games that wait.
@@ -163,7 +167,7 @@ impl Client {
         let name = self.look(Journal::name);
         self.count(&name).await?;
         self.tell(Event::Progress);
-        Ok(())
+        self.save()
     }
 
     /// Ask for verdicts that came while no stream was open.
@@ -172,8 +176,8 @@ impl Client {
         for replay in self.look::<Vec<String>>(newest) {
             match self.verdict_on(&replay).await {
                 Ok(verdict) if verdict.status == "pending" => {}
-                Ok(verdict) => self.judged(&replay, &verdict.status)?,
-                Err(error) if error.is(Code::ReplayNotFound) => _ = self.settle(&replay)?, // a backup was restored
+                Ok(verdict) => self.judged(&replay, &verdict.status),
+                Err(error) if error.is(Code::ReplayNotFound) => _ = self.settle(&replay), // a backup was restored
                 Err(error) => return Err(error),
             }
         }
@@ -181,30 +185,33 @@ impl Client {
     }
 
     /// Note that a verdict has come, and return the id of the game.
-    fn settle(&self, replay: &str) -> Result<Option<String>, Error> {
-        self.change(|journal| {
+    fn settle(&self, replay: &str) -> Option<String> {
+        let mut game = None;
+        let _ = self.note(|Kept { journal, .. }| {
             let mut games = journal.players.values_mut().flat_map(|player| &mut player.games);
-            games.find_map(|entry| {
+            game = games.find_map(|entry| {
                 entry.win.as_mut().filter(|win| win.replay.as_deref() == Some(replay))?.pending = false;
                 Some(entry.id())
-            })
-        })
+            });
+        });
+        game
     }
 
     /// Report a verdict, once with the game.
-    fn judged(&self, replay: &str, status: &str) -> Result<(), Error> {
-        let game = self.settle(replay)?;
+    fn judged(&self, replay: &str, status: &str) {
+        let game = self.settle(replay);
         let verdict = (status.to_owned(), game.clone());
         let before = self.0.following.lock().unwrap().reported.insert(replay.to_owned(), verdict.clone());
         if before != Some(verdict) {
             self.tell(Event::Verdict { replay: replay.to_owned(), game, status: status.to_owned() });
         }
-        Ok(())
     }
 
     /// Report the verdict on an upload again that came before the answer to the upload.
-    pub(crate) fn judged_before(&self, replay: &str) -> Result<(), Error> {
+    pub(crate) fn judged_before(&self, replay: &str) {
         let heard = self.0.following.lock().unwrap().reported.get(replay).cloned();
-        heard.map_or(Ok(()), |(status, _)| self.judged(replay, &status))
+        if let Some((status, _)) = heard {
+            self.judged(replay, &status);
+        }
     }
 }

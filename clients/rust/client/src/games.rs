@@ -167,19 +167,21 @@ impl Client {
     }
 
     pub(crate) async fn send(&self) -> Result<(), Error> {
-        self.save()?;
+        let _ = self.save(); // ids make it safe to send what a full disk refuses; the end reports that
         self.restore().await?;
         self.join_first().await?;
         self.session(None)?;
         let name = self.look(Journal::name);
         self.give_key(&name).await?;
         let now = self.0.transport.now();
-        self.change(|journal| journal.of(&name).begin_day(&date_of(now.div_euclid(86_400_000)), now))?;
+        let day = date_of(now.div_euclid(86_400_000));
+        let _ = self.note(|kept| kept.journal.of(&name).begin_day(&day, now));
         self.count(&name).await?;
-        self.upload(&name).await
+        self.upload(&name).await?;
+        self.save()
     }
 
-    /// Send a request with these games whose answer has the player's progress, and take that.
+    /// Send a request with these games whose answer has the player's progress, and take that, also if the store fails.
     pub(crate) async fn take(
         &self,
         name: &str,
@@ -196,7 +198,7 @@ impl Client {
         let revision = answer.header("etag").and_then(|etag| etag.split('"').nth(1));
         self.0.following.lock().unwrap().revision = revision.map(str::to_owned);
         let now = self.0.transport.now();
-        self.change(|journal| {
+        let _ = self.note(|Kept { journal, .. }| {
             let player = journal.of(name);
             for (id, answer) in &answers {
                 if let Some(entry) = player.find(id) {
@@ -205,7 +207,7 @@ impl Client {
                 }
             }
             player.accept(merged, answers.iter().filter(|(_, answer)| answer.counted).count() as u64);
-        })?;
+        });
         for (id, _) in answers.iter().filter(|(_, answer)| answer.error.is_some()) {
             self.report(Error::bad_field(format!("the service doesn't count the game {id}")));
         }
@@ -265,7 +267,7 @@ impl Client {
             };
             let now = self.0.transport.now();
             let is_full = refused.as_ref().is_some_and(|error| error.is(Code::ReplayStorageFull));
-            self.change(|journal| {
+            let _ = self.note(|Kept { journal, .. }| {
                 let player = journal.of(name);
                 player.full = if is_full { now } else { 0 };
                 if let Some(win) = player.find(&id).and_then(|entry| entry.win.as_mut()).filter(|_| !is_full) {
@@ -273,8 +275,10 @@ impl Client {
                     win.body.take_if(|_| replay.is_some());
                     win.replay = replay.clone();
                 }
-            })?;
-            replay.map_or(Ok(()), |replay| self.judged_before(&replay))?;
+            });
+            if let Some(replay) = replay {
+                self.judged_before(&replay);
+            }
             refusal = refusal.or(refused);
             if is_full {
                 break;
@@ -295,7 +299,8 @@ impl Client {
         let known: BTreeMap<String, Box<RawValue>> =
             serde_json::from_slice(&body(&payload)).expect("a payload is an object");
         let fields: BTreeMap<_, _> = change.more.clone().into_iter().chain(known).collect();
-        self.take(&name, "POST", "/api/sync/push", Some(body(&fields)), &[]).await
+        self.take(&name, "POST", "/api/sync/push", Some(body(&fields)), &[]).await?;
+        self.save()
     }
 
     /// The verdict on a win; None before its upload.

@@ -326,6 +326,7 @@ impl Client {
             journal.guest.as_ref().filter(|_| me.guest).map(|guest| guest.key.clone())
         })?;
         let Some(key) = key else { return Ok(()) };
+        self.flush().await?;
         let given = self.call::<IgnoredAny>("PUT", "/api/me/guest-key", Some(body(&json!({"guest_key": key})))).await;
         if given.is_ok() {
             self.change(|journal| {

@@ -8,6 +8,7 @@ use solisync_client::{
     Answer, Background, Change, Chunk, Client, Code, Event, FileStore, Game, Level, MemoryStore, Mode, block_on,
 };
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -353,7 +354,7 @@ fn stream_opens_again_after_a_sync_when_the_service_has_refused_it() {
     let headers = vec![("error-code".to_owned(), "suspended".to_owned())];
     each(Chunk::Begun(Answer { status: 403, headers, body: b"{}".to_vec() }));
     event(&client, |event| matches!(event, Event::Trouble(error) if error.code == Code::Suspended).then_some(()));
-    eventually(|| {
+    let _each = eventually(|| {
         finish(&client, 1);
         transport.streams.lock().unwrap().pop()
     });
@@ -372,4 +373,22 @@ fn stream_stays_closed_after_a_sync_when_the_player_has_too_many() {
         eventually(|| (client.unsent() == 0).then_some(()));
     }
     assert_eq!(transport.streams.lock().unwrap().len(), 0);
+}
+
+#[test]
+fn full_store_holds_up_no_game_and_sync_reports_it() {
+    let (transport, asked) = world(|_| None);
+    let store = Shared::default();
+    let client = started(store.clone(), &transport);
+    block_on(client.guest()).unwrap();
+    store.1.store(true, Ordering::Relaxed);
+    assert!(client.finish(win(1)).is_err());
+    assert_eq!(block_on(client.sync()).unwrap_err().code, Code::Storage);
+    assert_eq!(client.unsent(), 0);
+    assert_eq!(asked.take("/api/replays").len(), 1);
+    assert_eq!(block_on(client.refresh()).unwrap_err().code, Code::Storage);
+    assert!(asked.take("/api/auth/refresh").is_empty(), "a key is stored before it is sent");
+    store.1.store(false, Ordering::Relaxed);
+    block_on(client.sync()).unwrap();
+    assert_eq!(started(store, &transport).unsent(), 0);
 }

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use solisync_client::{Answer, Chunk, Client, Done, Event, Game, Lost, Request, Session, Store, Transport};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -98,20 +99,26 @@ impl Transport for Scripted {
     }
 }
 
-/// A store that outlives its clients.
+/// A store that outlives its clients, and that may be full.
 #[derive(Clone, Default)]
-pub struct Shared(pub Arc<Mutex<Vec<u8>>>);
+pub struct Shared(pub Arc<Mutex<Vec<u8>>>, pub Arc<AtomicBool>);
 
 impl Store for Shared {
     fn load(&mut self) -> io::Result<Option<Vec<u8>>> {
         Ok(Some(self.0.lock().unwrap().clone()))
     }
     fn save(&mut self, value: &[u8]) -> io::Result<()> {
+        if self.1.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         *self.0.lock().unwrap() = value.to_vec();
         Ok(())
     }
     fn set_aside(&mut self) -> io::Result<String> {
         unreachable!("each value is whole")
+    }
+    fn flush(&mut self, done: Done<io::Result<()>>) {
+        done(if self.1.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) });
     }
 }
 
