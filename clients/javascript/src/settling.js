@@ -31,7 +31,7 @@ export function moveGames(journal, from, to, all) {
   if (all) delete journal.players[from];
 }
 
-/** Give up the join of a player, who sends the guest's games instead, unless the session of this guest begins again. @param {Journal} journal @param {string} [next] the account of the next session */
+/** Give up the join of a player, who sends the guest's games instead. If the next account is this guest, the games stay. @param {Journal} journal @param {string} [next] the account of the next session */
 export function giveUpJoin(journal, next) {
   const { joining, player } = journal;
   if (joining && joining.from !== next) moveGames(journal, joining.from, String(player), true);

@@ -5,7 +5,9 @@ use tokio::sync::oneshot;
 
 /// Works in the background until it is dropped: on a thread, or as a task of the browser.
 pub struct Background {
-    _end: oneshot::Sender<()>,
+    end: Option<oneshot::Sender<()>>,
+    #[cfg(not(target_arch = "wasm32"))]
+    thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Background {
@@ -25,11 +27,26 @@ impl Background {
         let (end, dropped) = oneshot::channel();
         let work = first(async { _ = dropped.await }, work);
         #[cfg(not(target_arch = "wasm32"))]
-        std::thread::spawn(move || crate::block_on(work));
+        let thread = Some(std::thread::spawn(move || crate::block_on(work)));
         #[cfg(all(feature = "web", target_arch = "wasm32"))]
         wasm_bindgen_futures::spawn_local(work);
         #[cfg(all(not(feature = "web"), target_arch = "wasm32"))]
         drop(work); // there is no transport
-        Background { _end: end }
+        Background {
+            end: Some(end),
+            #[cfg(not(target_arch = "wasm32"))]
+            thread,
+        }
+    }
+}
+
+impl Drop for Background {
+    /// Wait for the end, so that the store can be opened again as soon as the client is dropped, too.
+    fn drop(&mut self) {
+        self.end = None;
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::journal::{Entry, Journal, Session, Unreadable};
 use crate::messages::Code;
 use crate::store::Store;
-use crate::text::key;
+use crate::text::{http_date, key};
 use crate::transport::{Answer, Lost, Request, Transport, called};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -93,6 +93,8 @@ pub(crate) struct Inner {
     pub synced: Notify,
     /// Whether the last sync has failed, and the service hasn't named a time for the next one.
     pub overdue: AtomicBool,
+    /// Whether the service has named a time for the next sync, so that a finished game causes none before.
+    pub must_wait: AtomicBool,
     pub following: Mutex<Following>,
     /// When the client last tried what was set aside.
     pub tried: Mutex<Option<Duration>>,
@@ -148,6 +150,7 @@ impl Client {
             signed: Notify::default(),
             synced: Notify::default(),
             overdue: AtomicBool::new(false),
+            must_wait: AtomicBool::new(false),
             following: Mutex::default(),
             tried: Mutex::default(),
             keyed: AtomicBool::new(false),
@@ -252,10 +255,11 @@ impl Client {
             error: String,
         }
         let answer = answer.map_err(|Lost(why)| Error::network(0, 0, why))?;
-        let seconds = answer
-            .header("retry-after")
-            .and_then(|text| text.trim().parse().ok())
-            .map_or(0, |seconds: u64| seconds.min(DAY));
+        let seconds = answer.header("retry-after").map_or(0, |text| {
+            let now = || answer.header("date").and_then(http_date).unwrap_or(self.0.transport.now() / 1000);
+            let until = |date: i64| u64::try_from(date - now()).unwrap_or(0);
+            text.trim().parse().unwrap_or_else(|_| http_date(text).map_or(0, until)).min(DAY)
+        });
         match (answer.status, answer.header("error-code")) {
             (200, _) => Ok(answer),
             (status, None) => Err(Error::network(status, seconds, "The answer comes from another server.")),
@@ -270,8 +274,8 @@ impl Client {
         }
     }
 
-    /// Wait until all changes are stored. Only browsers store later than they return. Requests wait for that, too, and no
-    /// sign-in goes out after an error.
+    /// Wait until all changes are stored. Only browsers store later than they return. Requests wait for that, too. After
+    /// an error, no sign-in goes out.
     pub async fn flush(&self) -> Result<(), Error> {
         Ok(called(|done| self.with_store(|store| store.flush(done))).await?)
     }

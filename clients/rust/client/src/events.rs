@@ -46,6 +46,7 @@ impl Client {
 
     async fn keep_syncing(&self, guest: bool) {
         loop {
+            self.0.must_wait.store(false, Ordering::Relaxed);
             let signed_in = if guest { self.guest().await } else { Ok(()) };
             let done = match signed_in {
                 Ok(()) => self.sync().await,
@@ -58,6 +59,7 @@ impl Client {
             };
             let pause = Duration::from_secs(if error.passes() { error.retry_after.max(AGAIN) } else { RESTORE });
             self.0.overdue.store(error.passes() && error.retry_after == 0, Ordering::Relaxed);
+            self.0.must_wait.store(error.retry_after > 0, Ordering::Relaxed);
             if !error.is(Code::SignedOut) {
                 self.tell(Event::Trouble(error));
             }

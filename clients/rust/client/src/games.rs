@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use solisync_klondike::{Draw, Mode};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
 
 const BATCH: usize = 100;
 const ROUNDS: usize = 3;
@@ -104,13 +105,14 @@ impl Game {
         RawValue::from_string(object).expect("the object is JSON")
     }
 
-    /// The replay with the id of the game.
+    /// The replay with the id of the game instead of its own.
     fn upload(&self, id: &str) -> Result<Option<String>, Error> {
         let Some(replay) = self.replay.as_deref().filter(|_| self.won) else { return Ok(None) };
-        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(replay)
+        let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(replay)
             .map_err(|error| Error::bad_field(format!("replay must be a JSON object: {error}")))?;
-        let comma = if fields.is_empty() { "" } else { "," };
-        Ok(Some(replay.trim_start().replacen('{', &format!("{{\"game_id\":\"{id}\"{comma}"), 1)))
+        let id = RawValue::from_string(format!(r#""{id}""#)).expect("a UUID in quotes is JSON");
+        fields.insert("game_id".to_owned(), id);
+        Ok(String::from_utf8(body(&fields)).ok())
     }
 }
 
@@ -132,7 +134,9 @@ impl Client {
             journal.of(&journal.name()).games.push(entry);
         });
         self.tell(Event::Progress);
-        self.0.work.notify_one();
+        if !self.0.must_wait.load(Ordering::Relaxed) {
+            self.0.work.notify_one();
+        }
         noted
     }
 

@@ -58,7 +58,7 @@ const isAlone = (name) =>
     held.catch(reject); // the browser keeps no data of this site
   });
 
-/** Open a database, unless another client has it. A value that this page has kept may be newer than the stored one. @param {string} name @returns {Promise<boolean>} */
+/** Read a database, unless another client has it. A value that this page has kept may be newer than the stored one. @param {string} name @returns {Promise<boolean>} */
 export async function openStore(name) {
   if (used.has(name)) return false;
   used.add(name);
@@ -107,7 +107,7 @@ export const flush = (name) => (kept(name).writing ??= write(name));
 /** @param {string} name */
 async function write(name) {
   const here = kept(name);
-  await null; // `flush` sets `writing` meanwhile
+  await null; // `flush` sets `writing` first
   try {
     while (here.stored !== here.wanted) here.stored = await put(here, name, here.wanted ?? "null");
   } finally {

@@ -1,5 +1,6 @@
 //! What a device keeps, in the format of docs/clients.md.
 
+use crate::numbers::{optional, whole};
 use crate::text::account_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ const VERSION: u32 = 2;
 const DAY: i64 = 86_400_000;
 const KEPT_DAYS: i64 = 30;
 const KEPT_GAMES: usize = 200;
-const COUNTING: u32 = 3; // so that one wrong clock ends nothing
+const COUNTING: u64 = 3; // so that one wrong clock ends nothing
 
 /// The tokens of a session.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -38,30 +39,37 @@ pub(crate) struct Named {
 pub(crate) struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    #[serde(deserialize_with = "whole")]
     pub since: i64,
+    #[serde(deserialize_with = "whole")]
     pub at: i64,
-    pub days: u32,
+    #[serde(deserialize_with = "whole")]
+    pub days: u64,
 }
 
 impl Refusal {
     pub fn counted(before: Option<&Refusal>, now: i64, why: Option<&str>) -> Refusal {
         let why = before.and_then(|before| before.why.clone()).or(why.map(str::to_owned));
         match before {
-            Some(before) if (now - before.at).abs() < DAY => Refusal { why, ..*before },
-            Some(before) => Refusal { why, since: before.since, at: now, days: before.days + 1 },
+            Some(before) if is_near(now, before.at) => Refusal { why, ..*before },
+            Some(before) => Refusal { why, since: before.since, at: now, days: before.days.saturating_add(1) },
             None => Refusal { why, since: now, at: now, days: 1 },
         }
     }
 
     /// Whether the service has refused for a week.
     pub fn is_final(&self) -> bool {
-        self.days >= COUNTING && self.at - self.since >= 7 * DAY
+        self.days >= COUNTING && self.at.saturating_sub(self.since) >= 7 * DAY
     }
 }
 
 /// Whether a time, if it isn't 0, is less than a day away.
 pub(crate) fn today(now: i64, time: i64) -> bool {
-    time != 0 && (now - time).abs() < DAY
+    time != 0 && is_near(now, time)
+}
+
+fn is_near(now: i64, time: i64) -> bool {
+    now.saturating_sub(time).saturating_abs() < DAY
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -90,6 +98,7 @@ pub(crate) struct Joining {
     pub from: String,
     pub token: String,
     pub key: Option<String>,
+    #[serde(deserialize_with = "whole")]
     pub refused: i64,
 }
 
@@ -109,6 +118,7 @@ pub(crate) struct Entry {
     /// As it is sent. The npm package may have written it.
     pub game: Box<RawValue>,
     pub day: Option<String>,
+    #[serde(deserialize_with = "optional")]
     pub settled: Option<i64>,
     pub again: bool,
     pub error: Option<String>,
@@ -144,8 +154,10 @@ impl Entry {
 #[serde(default)]
 pub(crate) struct Player {
     pub latest: Option<Box<RawValue>>,
+    #[serde(deserialize_with = "whole")]
     pub played: u64,
     pub day: Option<String>,
+    #[serde(deserialize_with = "whole")]
     pub full: i64,
     pub games: Vec<Entry>,
 }
@@ -176,7 +188,7 @@ impl Player {
             stats: Stats,
         }
         if let Ok(Payload { stats: Stats { games_played } }) = serde_json::from_str(latest.get()) {
-            if games_played < self.played + new {
+            if games_played < self.played.saturating_add(new) {
                 self.send_again(|_| true);
             }
             self.played = games_played;
@@ -272,7 +284,7 @@ impl Journal {
         (self.session, self.retry_key, self.signing, self.refused) = (Some(session), None, None, None);
     }
 
-    /// Give up the join of a player, who sends the guest's games instead, unless the session of this guest begins again.
+    /// Give up the join of a player, who sends the guest's games instead. If the account is this guest, the games stay.
     pub fn give_up_join(&mut self, account: &str) {
         if let Some(joining) = self.joining.take().filter(|joining| joining.from != account) {
             let player = self.name();

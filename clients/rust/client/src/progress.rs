@@ -54,21 +54,23 @@ pub(crate) fn shown(player: Option<&Player>) -> Payload {
     payload
 }
 
+/// Numbers of the service may be the largest of their type.
 fn count(stats: &mut Stats, game: &Shown) {
-    stats.games_played += 1;
+    let add = |number: &mut u64, more| *number = number.saturating_add(more);
+    add(&mut stats.games_played, 1);
     if !game.won {
-        stats.games_lost += 1;
+        add(&mut stats.games_lost, 1);
         stats.win_streak_current = 0;
         return;
     }
-    stats.avg_time_seconds =
-        (stats.avg_time_seconds.saturating_mul(stats.games_won) + game.seconds) / (stats.games_won + 1);
-    stats.games_won += 1;
-    stats.win_streak_current += 1;
+    let seconds = stats.avg_time_seconds.saturating_mul(stats.games_won).saturating_add(game.seconds);
+    add(&mut stats.games_won, 1);
+    stats.avg_time_seconds = seconds / stats.games_won;
+    add(&mut stats.win_streak_current, 1);
     stats.win_streak_best = stats.win_streak_best.max(stats.win_streak_current);
-    stats.lifetime_score += game.score;
+    add(&mut stats.lifetime_score, game.score);
     stats.best_single_score = stats.best_single_score.max(game.score);
-    *(if game.draw_mode == "DrawThree" { &mut stats.draw_three_wins } else { &mut stats.draw_one_wins }) += 1;
+    add(if game.draw_mode == "DrawThree" { &mut stats.draw_three_wins } else { &mut stats.draw_one_wins }, 1);
     let time = Some(game.seconds).filter(|seconds| *seconds > 0);
     let faster = |seconds: &mut Option<u64>| *seconds = seconds.iter().chain(&time).min().copied();
     faster(&mut stats.fastest_win_seconds);
@@ -94,7 +96,8 @@ fn win_daily(progress: &mut Progress, day: &str) {
         return; // a late win doesn't end a streak
     }
     let before = days_until(day).map(|days| date_of(days - 1));
-    progress.daily_challenge_streak = if before.as_deref() == last { progress.daily_challenge_streak + 1 } else { 1 };
+    let streak = if before.as_deref() == last { progress.daily_challenge_streak } else { 0 };
+    progress.daily_challenge_streak = streak.saturating_add(1);
     progress.daily_challenge_longest_streak =
         progress.daily_challenge_longest_streak.max(progress.daily_challenge_streak);
     progress.daily_challenge_last_completed = Some(day.to_owned());

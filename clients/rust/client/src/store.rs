@@ -94,8 +94,8 @@ mod file {
         }
     }
 
-    /// Android has no locks in this version of Rust's library, nor have all file systems. Without them, a directory opens
-    /// all the same.
+    /// Refuse a directory that another client has. Older libraries of Rust have no locks on Android, nor have all file
+    /// systems: a directory opens there, too.
     fn unless_taken(locked: Result<(), TryLockError>) -> io::Result<()> {
         match locked {
             Err(TryLockError::WouldBlock) => {
@@ -172,11 +172,11 @@ mod file {
         }
 
         fn keep_replays(&mut self, games: &[String]) -> io::Result<()> {
-            for file in unless_missing(read_dir(self.directory.join(REPLAYS)))?.into_iter().flatten() {
-                let path = file?.path();
+            for file in unless_missing(read_dir(self.directory.join(REPLAYS)))?.into_iter().flatten().flatten() {
+                let path = file.path();
                 let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
                 if !games.iter().any(|game| game == name) {
-                    unless_missing(remove_file(path))?;
+                    let _ = remove_file(path); // what can't be removed does no harm
                 }
             }
             Ok(())

@@ -25,8 +25,18 @@ pub(crate) fn date_of(days: i64) -> String {
 /// The days since 1970 of a date like 2026-11-28.
 pub(crate) fn days_until(date: &str) -> Option<i64> {
     let mut parts = date.splitn(3, '-').map(str::parse);
-    let mut part = || parts.next()?.ok();
+    let mut part = || parts.next()?.ok().map(|part: u16| i64::from(part));
     Some(days_of(part()?, part()?, part()?))
+}
+
+/// The seconds since 1970 of a date in a header, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(crate) fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let [_, day, month, year, time, "GMT"] = text.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    let number = |text: &str| text.parse().ok().map(|number: u16| i64::from(number));
+    let [hour, minute, second] = time.split(':').map(number).collect::<Option<Vec<_>>>()?[..] else { return None };
+    Some(86_400 * days_of(number(year)?, month, number(day)?) + 3_600 * hour + 60 * minute + second)
 }
 
 /// RFC 3339 with an offset in minutes, of milliseconds since 1970.
@@ -92,6 +102,21 @@ mod tests {
         assert_eq!(rfc3339(1_795_867_200_000, 90), "2026-11-28T13:30:00.000+01:30");
         assert_eq!(rfc3339(951_782_400_000, -480), "2000-02-28T16:00:00.000-08:00");
         assert_eq!(days_until("2000-02-29").map(date_of).as_deref(), Some("2000-02-29"));
+    }
+
+    #[test]
+    fn dates_of_headers_are_read() {
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        for odd in ["", "120", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 99999 08:49:37 GMT", "Sun, 06 May 1994"] {
+            assert_eq!(http_date(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn odd_dates_are_none() {
+        for odd in ["", "2026", "2026-11", "9223372036854775807-01-01", "2026-9223372036854775807-01", "-1-1-1"] {
+            assert_eq!(days_until(odd), None, "{odd}");
+        }
     }
 
     #[test]

@@ -1,12 +1,36 @@
 use crate::transport::{Answer, Chunk, Done, Lost, Request, Transport};
 use std::io::Read;
 use std::sync::LazyLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::spawn;
 use std::time::{Duration, Instant, SystemTime};
 use ureq::{Agent, AsSendBody, Body, config::ConfigBuilder, http, typestate::AgentScope};
 
 const LARGEST: u64 = 32 << 20;
+const HOUR: Duration = Duration::from_secs(3_600);
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// The end of a pause, and what follows.
+type Pause = (Instant, Done<()>);
+
+/// The pauses of all transports, on one thread.
+static PAUSES: LazyLock<Sender<Pause>> = LazyLock::new(|| {
+    let (sender, pauses) = channel();
+    spawn(move || end_pauses(&pauses));
+    sender
+});
+
+fn end_pauses(pauses: &Receiver<Pause>) {
+    let mut waiting: Vec<Pause> = Vec::new();
+    loop {
+        let next = waiting.iter().map(|(end, _)| end.saturating_duration_since(Instant::now())).min();
+        waiting.extend(pauses.recv_timeout(next.unwrap_or(HOUR)));
+        let now = Instant::now();
+        for (_, done) in waiting.extract_if(.., |(end, _)| *end <= now) {
+            done(());
+        }
+    }
+}
 
 /// Sends each request on a thread of its own, so that it blocks no executor.
 #[derive(Clone)]
@@ -110,10 +134,7 @@ impl Transport for UreqTransport {
     }
 
     fn after(&self, pause: Duration, done: Done<()>) {
-        spawn(move || {
-            std::thread::sleep(pause);
-            done(());
-        });
+        let _ = PAUSES.send((Instant::now() + pause, done));
     }
 
     fn stream(&self, request: Request, each: Box<dyn FnMut(Chunk) -> bool + Send>) {
@@ -135,5 +156,23 @@ impl Transport for UreqTransport {
 
     fn random(&self, bytes: &mut [u8]) {
         getrandom::getrandom(bytes).expect("the system has random numbers");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_end_in_their_order_on_one_thread() {
+        let (sender, ended) = channel();
+        for millis in [90, 1, 40] {
+            let sender = sender.clone();
+            let done = move |()| sender.send((millis, std::thread::current().id())).unwrap();
+            UreqTransport::default().after(Duration::from_millis(millis), Box::new(done));
+        }
+        let (order, threads): (Vec<_>, Vec<_>) = ended.iter().take(3).unzip();
+        assert_eq!(order, [1, 40, 90]);
+        assert!(threads.iter().all(|thread| *thread == threads[0]));
     }
 }

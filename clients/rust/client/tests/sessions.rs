@@ -20,7 +20,7 @@ fn refresh_token(client: &Client) -> String {
 }
 
 #[test]
-fn join_is_sent_again_at_once_when_a_proxy_has_refused_it() {
+fn join_is_sent_again_when_a_proxy_has_refused_it() {
     let answers = Answers::default();
     let (transport, asked) = world(answers.get());
     let client = started(MemoryStore::default(), &transport);

@@ -1,6 +1,6 @@
 //! Stores that are full, locked or damaged, and crashes between any two of their steps.
 
-use solisync_client::{Client, Code, Event, FileStore, Game, Store, UreqTransport};
+use solisync_client::{Background, Client, Code, Event, FileStore, Game, Store, UreqTransport};
 use std::collections::BTreeMap;
 use std::fs::{read, read_dir, read_to_string, write};
 use std::io::{self, ErrorKind};
@@ -125,6 +125,43 @@ fn directory_belongs_to_one_client_at_a_time() {
 }
 
 #[test]
+fn directory_opens_again_after_its_background_is_dropped() {
+    let place = directory("background");
+    for _ in 0..20 {
+        let client = Client::open(NOWHERE, &place).unwrap();
+        drop(Background::start(&client, &[]));
+    }
+}
+
+#[test]
+fn directory_opens_when_its_replays_have_something_else() {
+    let place = directory("other");
+    std::fs::create_dir_all(place.join("replays").join("more")).unwrap();
+    Client::open(NOWHERE, &place).unwrap();
+}
+
+#[test]
+fn journal_with_odd_numbers_is_read() {
+    for odd in ["null", "7.5", "-1", "1e300", "18446744073709551615"] {
+        let place = directory("odd");
+        std::fs::create_dir_all(&place).unwrap();
+        let refusal = format!(r#"{{"since": {odd}, "at": {odd}, "days": {odd}}}"#);
+        let game = format!(r#"{{"game": {{"game_id": "{FIRST}"}}, "settled": {odd}}}"#);
+        let player = format!(r#"{{"played": {odd}, "full": {odd}, "games": [{game}]}}"#);
+        let joining = format!(r#"{{"from": "guest", "refused": {odd}}}"#);
+        let journal = format!(
+            r#"{{"version": 2, "player": "ann", "refused": {refusal}, "guest": {{"refused": {refusal}}},
+            "joining": {joining}, "players": {{"ann": {player}}}}}"#
+        );
+        write(place.join("solisync-2.json"), journal).unwrap();
+        let client = Client::open(NOWHERE, &place).unwrap();
+        assert!(client.next_event().is_none(), "{odd}");
+        client.finish(won(SECOND)).unwrap();
+        assert!(client.unsent() > 0, "{odd}");
+    }
+}
+
+#[test]
 fn damaged_journal_is_kept_with_its_replays() {
     let place = directory("damaged");
     for (number, damaged) in ["{\"version\": 2, \"pla", "<html>"].into_iter().enumerate() {
@@ -160,7 +197,7 @@ fn only_the_owner_reads_the_files() {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
     }
     let replay = read_to_string(place.join("replays").join(format!("{FIRST}.json"))).unwrap();
-    assert_eq!(replay, format!(r#"{{"game_id":"{FIRST}","moves": []}}"#));
+    assert_eq!(replay, format!(r#"{{"game_id":"{FIRST}","moves":[]}}"#));
 }
 
 #[test]

@@ -348,7 +348,9 @@ fn server_that_says_200_to_everything_is_asked_less_and_less() {
 
 #[test]
 fn stream_opens_again_after_a_sync_when_the_service_has_refused_it() {
-    let (client, transport, _) = client(MemoryStore::default(), nothing);
+    let store = Shared::default();
+    let (_, transport, _) = client(store.clone(), nothing);
+    let client = started(store, &transport);
     let _background = Background::start(&client, &[]);
     let mut each = eventually(|| transport.streams.lock().unwrap().pop());
     let headers = vec![("error-code".to_owned(), "suspended".to_owned())];
@@ -391,4 +393,64 @@ fn full_store_holds_up_no_game_and_sync_reports_it() {
     store.1.store(false, Ordering::Relaxed);
     block_on(client.sync()).unwrap();
     assert_eq!(started(store, &transport).unsent(), 0);
+}
+
+#[test]
+fn finished_games_wait_when_the_service_has_named_a_time() {
+    let answers = Answers::default();
+    let (transport, asked) = world(answers.get());
+    let store = Shared::default();
+    block_on(started(store.clone(), &transport).guest()).unwrap();
+    let client = started(store, &transport);
+    *transport.patience.lock().unwrap() = Duration::from_secs(100);
+    let later = |seconds: &str| json!({"error": "unavailable", "retry_after": seconds});
+    answers.set(&[("/api/sync/pull", 503, later("600")), ("/api/games", 503, later("600"))]);
+    let background = Background::start(&client, &[]);
+    let pause = eventually(|| transport.paused.lock().unwrap().pop());
+    (1..20).for_each(|number| _ = finish(&client, number));
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(asked.take("/api/games").len(), 0);
+    answers.set(&[]);
+    pause(());
+    eventually(|| (client.unsent() == 0).then_some(()));
+    drop(background);
+}
+
+#[test]
+fn retry_after_may_be_a_date() {
+    let answers = Answers::default();
+    let (transport, _) = world(answers.get());
+    let client = started(MemoryStore::default(), &transport);
+    for (date, seconds) in [("Fri, 04 Oct 2024 00:02:00 GMT", 120), ("Thu, 03 Oct 2024 00:00:00 GMT", 0)] {
+        answers.set(&[("/api/daily", 404, json!({"error": "not_found", "retry_after": date}))]);
+        let error = block_on(client.get::<Value>("/api/daily-challenge")).unwrap_err();
+        assert_eq!(error.retry_after, seconds, "{date}");
+    }
+}
+
+#[test]
+fn largest_numbers_of_the_service_are_shown_with_more_games() {
+    let numbers = json!({"games_played": u64::MAX, "games_won": u64::MAX, "lifetime_score": u64::MAX,
+        "win_streak_current": u64::MAX, "avg_time_seconds": u64::MAX, "draw_one_wins": u64::MAX});
+    let answers = Answers::default();
+    let (transport, _) = world(answers.get());
+    let client = started(MemoryStore::default(), &transport);
+    block_on(client.guest()).unwrap();
+    answers.set(&[("/api/sync/pull", 200, json!({"merged": {"stats": numbers}}))]);
+    block_on(client.sync()).unwrap();
+    client.finish(Game { day: Some("9223372036854775807-12-31".to_owned()), ..win(1) }).unwrap();
+    let totals = client.totals();
+    assert_eq!((totals.games_won, totals.lifetime_score), (u64::MAX, u64::MAX));
+}
+
+#[test]
+fn replay_has_the_id_of_its_game_when_it_has_another() {
+    let (transport, asked) = world(|_| None);
+    let client = started(MemoryStore::default(), &transport);
+    block_on(client.guest()).unwrap();
+    let replay = r#"{"seed": 18446744073709551615, "game_id": "another", "moves": []}"#.to_owned();
+    client.finish(Game { replay: Some(replay), ..win(1) }).unwrap();
+    block_on(client.sync()).unwrap();
+    let uploaded = json!({"game_id": win(1).id, "seed": u64::MAX, "moves": []});
+    assert_eq!(asked.take("/api/replays"), [uploaded]);
 }

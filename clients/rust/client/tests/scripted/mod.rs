@@ -73,8 +73,9 @@ impl Transport for Scripted {
         let body = request.body.map_or(Value::Null, |body| serde_json::from_slice(&body).unwrap());
         let (status, answer) = (self.service.lock().unwrap())(path, body);
         let code = answer["error"].as_str().map(|code| ("error-code".to_owned(), code.to_owned()));
+        let later = answer["retry_after"].as_str().map(|later| ("retry-after".to_owned(), later.to_owned()));
         let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-        done(Ok(Answer { status, headers: code.into_iter().collect(), body: text.into_bytes() }));
+        done(Ok(Answer { status, headers: code.into_iter().chain(later).collect(), body: text.into_bytes() }));
     }
     fn after(&self, pause: Duration, done: Done<()>) {
         match pause > *self.patience.lock().unwrap() {
@@ -180,7 +181,7 @@ pub fn session(account: &str, refresh: &str, expires: i64) -> Value {
     json!({"access_token": format!("e30.{claims}.x"), "refresh_token": refresh, "player": player})
 }
 
-/// A service that has the guest `guest` and the player `ann`, unless `refuse` answers; and the requests that it has had.
+/// A service that has the guest `guest` and the player `ann`, unless `refuse` answers; and its requests.
 pub fn world(refuse: impl Fn(&str) -> Option<(u16, Value)> + Send + 'static) -> (Scripted, Asked) {
     let asked = Asked::default();
     let theirs = asked.clone();
@@ -212,13 +213,16 @@ impl Asked {
     }
 }
 
-/// An answer that a test changes.
+/// The beginning of a path, and its answer.
+type Route = (&'static str, u16, Value);
+
+/// Answers that a test changes.
 #[derive(Clone, Default)]
-pub struct Answers(Arc<Mutex<Vec<(&'static str, u16, Value)>>>);
+pub struct Answers(Arc<Mutex<Vec<Route>>>);
 
 impl Answers {
     /// Answer paths that begin so with an error code, or as a proxy with a text.
-    pub fn set(&self, answers: &[(&'static str, u16, Value)]) {
+    pub fn set(&self, answers: &[Route]) {
         *self.0.lock().unwrap() = answers.to_vec();
     }
 
