@@ -289,7 +289,8 @@ class HttpConnection(Protocol):
     def _close_in_stages(self) -> None:
         """Close the sending half, and drop what arrives until the client closes, or doesn't read on.
 
-        Closing with unread bytes would reset the connection, and the client could lose the end of the reply: RFC 9112 §9.6.
+        Closing with unread bytes would reset the connection, and the client could lose the end of the reply. See
+        RFC 9112 §9.6.
         """
         self.state, self._buffer = _LAST, b""
         self.sender.await_client()
