@@ -69,8 +69,12 @@ class Driver:
         self._page: Page
 
     async def open(self, store: Path, url: str) -> None:
-        """Open a page on an origin, in a browser with the profile of a store; a new store gets the present profile."""
+        """Open a page on an origin, in a browser with the profile of a store.
+
+        A new store gets the present profile, without the data of an earlier device on the same port.
+        """
         link = store / "profile"
+        is_new = not link.exists()
         if self._process is not None and not link.exists():
             link.symlink_to(self._profile)
         if self._process is None or link.resolve() != self._profile:
@@ -82,6 +86,9 @@ class Driver:
         for page in self._context.pages:
             await page.close()
         self._page = await self._context.new_page()
+        if is_new:
+            session = await self._context.new_cdp_session(self._page)
+            await session.send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
         await self._page.goto(url + FOLDER)
         await self._page.wait_for_function("Boolean(globalThis.answer)")
 
