@@ -105,7 +105,7 @@ setup(
     entry_points={
         "console_scripts": [
             "solisync = solisync.commands.start:main",
-            "solisync-reset-password = solisync.commands.reset_password:main",
+            "solisync-reset-password = solisync.commands.start:reset_password",
         ],
     },
     classifiers=[

@@ -107,7 +107,7 @@ def check_acyclic(graph):
 def test_serving_imports_neither_commands_nor_console():
     """A service without them starts faster and needs less memory."""
     paths = {name: path for path, name in NAMES.items()}
-    assert [*imports_of(paths["commands.start"], at_once=True)] == ["gc"]
+    assert not [name for name in imports_of(paths["commands.start"], at_once=True) if "solisync" in name]
     reached, new = set(), {"commands.main", "process.daemon", "service"}
     while new:
         reached |= new

@@ -6,6 +6,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
@@ -25,12 +27,12 @@ from solisync.settings.table import TABLE
 from solisync.tap import Options, makeService
 from solisync.web.shared_cache import CoalescingCache
 from tests.harness.concurrency import until, wait_for
-from tests.harness.constants import BIN, NO_DATA_DIR, ROOT, SECRET
+from tests.harness.constants import BIN, NO_DATA_DIR, PATIENCE, ROOT, SECRET
 from tests.harness.entry_points import BEGIN, MODULE, SOLISYNC, TAC, TWISTD, anew, start
 from tests.harness.error_codes import table
 from tests.harness.http_requests import Connection
 from tests.harness.postgres import truncate
-from tests.harness.processes import alive, free_port, kill, postmaster, processes_in, run, terminal
+from tests.harness.processes import alive, clean_environment, free_port, kill, postmaster, processes_in, run, terminal
 from tests.harness.service import Reachable, ready
 from tests.harness.service import start as start_service
 
@@ -651,3 +653,17 @@ async def test_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
     service = start(launch, *SOLISYNC, dsn=shared_dsn, SOLISYNC_TRUSTED_PROXY="127.0.0.1")
     await ready(reactor, service.client())
     assert "SOLISYNC_TRUSTED_PROXY is not a setting: did you mean SOLISYNC_TRUSTED_PROXIES?" in service.log
+
+
+@pytest.mark.parametrize("entry", ["main", "reset_password"])
+def test_interrupt_during_the_imports_prints_no_traceback(entry):
+    """They take a quarter of a second."""
+    program = f"from solisync.commands.start import {entry}; {entry}()"
+    words = [sys.executable, "-X", "importtime", "-c", program]
+    process = subprocess.Popen(words, env=clean_environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while not (line := process.stderr.readline()).endswith(b" solisync.errors\n"):
+        assert line
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=PATIENCE)
+    assert b"Traceback" not in error
+    assert process.returncode == -signal.SIGINT

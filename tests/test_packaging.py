@@ -113,7 +113,7 @@ def test_installation_has_the_documented_scripts(wheel):
     (entry_points,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("entry_points.txt"))
     text = zipfile.ZipFile(wheel).read(entry_points).decode()
     assert "solisync = solisync.commands.start:main" in text
-    assert "solisync-reset-password = solisync.commands.reset_password:main" in text
+    assert "solisync-reset-password = solisync.commands.start:reset_password" in text
 
 
 def dependencies(name, extras=frozenset(), seen=None):

@@ -16,7 +16,15 @@ from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
 from ..embedded.data_directory import DataDirBusy
 from ..embedded.marks import check_may_be_made, check_not_replaced
 from ..embedded.server import EmbeddedPostgres
-from ..errors import ConnectionFailed, DatabaseError, FatalError, Refused, TransactionAborted, WrongSchema
+from ..errors import (
+    ConnectionFailed,
+    DatabaseError,
+    FatalError,
+    Refused,
+    TransactionAborted,
+    Unavailable,
+    WrongSchema,
+)
 from ..postgres import TIMES
 from ..postgres.connection import Connection
 from ..postgres.database import Database
@@ -60,6 +68,8 @@ def run(work: Callable[[ReactorBase], Awaitable[str | None]], *, log_format: str
             raise SystemExit("interrupted") from None
         except FatalError as error:
             raise SystemExit(str(error)) from None  # react would print a traceback of an Exception
+        except Unavailable:
+            raise SystemExit("solisync: the database is unavailable: run the command again") from None
         except (Refused, DatabaseError) as error:
             raise SystemExit(harmless(" ".join(str(error).split()))) from None
         except BrokenPipeError:  # the reader, such as `head`, has ended
@@ -95,10 +105,11 @@ async def reached(
 ) -> AsyncIterator[tuple[str, T]]:
     """Yield the DSN of the configured database, and the result of `begin(dsn)`.
 
-    An embedded server is started for the duration, under the service's lock. If a running service holds that lock, its
-    server is used. Because that server may be starting or stopping, `begin` is repeated for PATIENCE_SECONDS while it
-    can't connect. Raises FatalError if the database can't be reached, if a service has replaced the embedded
-    database, or if there is no embedded database and `create` is false or a service has used another one.
+    An embedded server is started for the duration, and until no other command uses it, under the service's lock. If a
+    running service or command holds that lock, its server is used. Because that server may be starting or stopping,
+    `begin` is repeated for PATIENCE_SECONDS while it can't connect. Raises FatalError if the database can't be reached,
+    if a service has replaced the embedded database, or if there is no embedded database and `create` is false or a
+    service has used another one.
     """
     deadline = reactor.seconds() + (PATIENCE_SECONDS if settings.database_url is None else 0)
     while True:
@@ -129,7 +140,8 @@ async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> 
     try:
         embedded.claim()
     except DataDirBusy:
-        yield embedded.dsn
+        async with embedded.in_use():
+            yield embedded.dsn
         return
     try:
         if not create:
@@ -138,7 +150,8 @@ async def _server(settings: Settings, reactor: ReactorBase, *, create: bool) -> 
         await embedded.start()
         yield embedded.dsn
     finally:
-        await embedded.stop()
+        async with embedded.in_use(alone=True):
+            await embedded.stop()
 
 
 async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str]:

@@ -111,13 +111,17 @@ async def player(statements: Statements, text: str) -> Player:
     return found
 
 
+LINE_BYTES = 8_192  # more than any password, of standard input
+
+
 def only_line() -> bytes:
     """Return the only line of standard input, without its end.
 
-    A pipe may stay open after the line, so this doesn't wait for more lines, but refuses those that came with it.
+    A pipe may stay open after the line, so this doesn't wait for more lines, but refuses those that came with it. A
+    longer line is cut, which no password may be.
     """
     given = b""
-    while b"\n" not in given and (part := os.read(sys.stdin.fileno(), 4096)):
+    while b"\n" not in given and len(given) < LINE_BYTES and (part := os.read(sys.stdin.fileno(), 4096)):
         given += part
     line = without_line_end(given)
     if b"\n" in line:

@@ -2,7 +2,7 @@
 
     DIR/lock               held by the process that owns the server
     DIR/postgresql/        the cluster; made as postgresql.new-… and renamed, so that a kill never leaves half a cluster
-    DIR/run/               the socket; it asks for no password, so this directory has mode 0700
+    DIR/run/               the socket; it asks for no password, so this directory has mode 0700; locked by commands
     DIR/solisync-replaced  names the server in use, if the service has been started with a DATABASE_URL
     DIR/postgresql.log     standard output and standard error of the server
     DIR/binaries-…/        the server's program files, only if the server's user can't read the installed ones
@@ -191,6 +191,19 @@ class DataDirectory:
         if self.user is not None and os.geteuid() == 0 and os.fstat(file.fileno()).st_uid != self.user[0]:
             os.fchown(file.fileno(), *self.user)
         return file
+
+    def hold_server(self, *, alone: bool) -> int | None:
+        """Lock the server, `alone` or with others; return the lock's descriptor, or None while it can't be had.
+
+        Raises OSError if there is no server. This is another lock than that of `claim`, on the socket's directory.
+        """
+        held = os.open(self.socket_directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(held, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            return None
+        return held
 
     def release(self) -> None:
         """If this process has the lock, remove unfinished clusters and the socket's directory, and release the lock."""

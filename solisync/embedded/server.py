@@ -11,7 +11,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -91,6 +92,26 @@ class EmbeddedPostgres:
             raise FatalError(f"solisync: can't start PostgreSQL in {self.data_dir}: {error}") from None
         watching = Deferred.fromCoroutine(self._watch())
         watching.addErrback(lambda failure: self._log.failure("stopped watching PostgreSQL, unexpected error", failure))
+
+    @asynccontextmanager
+    async def in_use(self, *, alone: bool = False) -> AsyncIterator[None]:
+        """Let no command that has started the server stop it; or, `alone`, wait until no command uses it any more.
+
+        A service stops its server without asking.
+        """
+        held = None
+        with suppress(OSError):  # there is no server, or it belongs to another user
+            held = self._directory.hold_server(alone=alone)
+            if held is None and alone:
+                self._log.info("other commands use the database, waiting for their end", waiting=True)
+            while held is None:
+                await deferLater(self._reactor, WATCH_SECONDS)
+                held = self._directory.hold_server(alone=alone)
+        try:
+            yield
+        finally:
+            if held is not None:
+                os.close(held)
 
     async def stop(self) -> None:
         """Stop the server by a fast shutdown, then an immediate one, then a kill; release the data directory."""

@@ -137,7 +137,7 @@ async def test_failed_backup_leaves_no_file(administrate, filled, place, empty_d
     """The database lacks a schema, or the directory is missing."""
     with pytest.raises(FatalError, match="this is not a solisync database"):
         await administrate("backup", place / "dump", DATABASE_URL=empty_database)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FatalError, match=f"there is no directory {place / 'missing'}$"):
         await administrate("backup", place / "missing" / "dump")
     assert [*place.iterdir()] == []
 

@@ -61,6 +61,7 @@ async def test_reset_replaces_the_password_and_ends_all_sessions(server, door):
         pytest.param("ann", b"1234567\n", "password must be at least 8 characters", marks=pytest.mark.long),
         ("ann", f"{NEW}\nanother\n".encode(), "solisync: standard input has several lines: give it the password alone"),
         pytest.param("ann", b"x" * 1025, "password must be at most 1024 bytes", marks=pytest.mark.long),
+        ("ann", b"x" * 30_000_000, "password must be at most 1024 bytes"),
         ("ann", b"\xff" * 8 + b"\n", "the password is not UTF-8"),
     ],
 )

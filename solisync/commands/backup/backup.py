@@ -174,6 +174,8 @@ def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
         raise FatalError(f"solisync: {file} already exists: choose another name, or use --force")
     if force and file.exists() and not stat.S_ISREG(file.stat().st_mode):
         raise FatalError(f"solisync: can't replace {file}: it is not a regular file")
+    if not file.parent.is_dir():
+        raise FatalError(f"solisync: there is no directory {file.parent}")
     number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)  # mode 0600
     os.close(number)
     unfinished = Path(name)
