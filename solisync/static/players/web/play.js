@@ -36,6 +36,7 @@ let seat;
 /** @type {typeof import("./goal.js") | undefined} */
 let goals;
 let hinted = 0;
+let focused = false; // whether the board had the focus when it was held
 let ticked = performance.now();
 
 /** Show a notice above the board, with buttons for actions. @param {string} text @param {Record<string, () => void>} [actions] */
@@ -45,6 +46,21 @@ function notice(text, actions = {}) {
     ...(text ? [h("div", { class: "bar", role: "status" }, h("p", {}, text), ...buttons)] : []),
   );
 }
+
+/** Let nobody play until the next game is there. */
+function hold() {
+  focused ||= table.element.contains(document.activeElement);
+  table.element.inert = true;
+}
+
+/** Let the player play if this tab may. */
+function release() {
+  table.element.inert = !seat?.taken;
+  if (focused && document.activeElement === document.body) table.button(table.stop).focus({ preventScroll: true });
+  focused = false;
+}
+
+const playing = () => seat?.taken && !table.element.inert;
 
 // The game
 
@@ -115,11 +131,7 @@ function done(step, before, pile) {
   if (!keepGame(game)) notice("This browser can’t save your game.");
   const turned = step.input === "undo" && step.to === "w" && step.from === "s" && game.turns >= FREE_TURNS[game.draw];
   say(`${inWords(step, before)}${turned ? ". The waste still counts as turned over" : ""}`);
-  if (game.won)
-    results().then(
-      ({ won }) => won(game),
-      () => {},
-    );
+  if (game.won) results().then(({ won }) => won(game), unsaved);
 }
 
 /** @param {Move} move */
@@ -164,7 +176,7 @@ async function hint() {
 
 /** Move all cards to the foundations, one after the other, until the player does something else. */
 function finishing() {
-  const next = finish(game.position, game.draw)?.[0];
+  const next = playing() && finish(game.position, game.draw)?.[0];
   if (!next) return;
   move(next);
   const { position } = game;
@@ -177,7 +189,7 @@ function finishing() {
 function tick() {
   const now = performance.now();
   const runs =
-    game?.accepted.length && !game.won && seat?.taken && !document.hidden && !document.querySelector("dialog[open]");
+    game?.accepted.length && !game.won && playing() && !document.hidden && !document.querySelector("dialog[open]");
   const second = Math.floor((game?.milliseconds ?? 0) / 1000);
   if (runs) game.milliseconds += Math.min(now - ticked, 4 * TICK_MS);
   ticked = now;
@@ -205,7 +217,7 @@ function begin(next) {
   game = next;
   claim(game);
   byId("won").hidden = true;
-  byId("board").inert = !seat?.taken;
+  release();
   show(0);
   if (seat && !game.moves && !calm.matches && !document.hidden)
     import("./dealing.js").then(
@@ -214,24 +226,36 @@ function begin(next) {
     );
   describe();
   history.replaceState(null, "", pathOf(game));
-  setTimeout(async () => {
-    // after the cards are shown
-    const { opened } = await results();
-    if (!(await opened(next, keep)) && game === next) newDeal();
-  });
+  const check = async (/** @type {typeof import("./results.js")} */ { opened }) => {
+    if (!(await opened(next, keep)) && game === next) next.day ? deal(next) : newDeal();
+  };
+  setTimeout(() => results().then(check, () => {})); // after the cards are shown
 }
+
+const unsaved = () => notice("This game can’t be saved yet: the server can’t be reached. Please try again later.");
+
+/** Store a game that has ended. Return false if the module for that can't be loaded. @param {Game} ended */
+const saved = (ended) =>
+  results().then(
+    async ({ entered }) => (await entered(ended), notice(""), true),
+    () => (unsaved(), false),
+  );
 
 /** Whether the player leaves the game. A game with moves counts as lost, so the page asks first. */
 async function left() {
-  if (!game || game.won || !game.moves) return true;
-  const dialog = /** @type {HTMLDialogElement} */ (byId("leave"));
-  dialog.returnValue = "stay";
-  dialog.showModal();
-  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
-  if (dialog.returnValue !== "leave") return false;
-  const lost = game;
-  await results().then(({ entered }) => entered(lost));
-  return true;
+  const ended = game; // the page may show another one before the player answers
+  if (!ended?.moves) return true;
+  if (!ended.won) {
+    const dialog = /** @type {HTMLDialogElement} */ (byId("leave"));
+    dialog.returnValue = "stay";
+    dialog.showModal();
+    await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+    if (dialog.returnValue !== "leave") return false;
+  }
+  hold();
+  if (await saved(ended)) return true;
+  release();
+  return false;
 }
 
 /** @param {Wanted} wanted */
@@ -242,12 +266,16 @@ async function newDeal() {
   const { draw } = chosen;
   if (!chosen.winnable) return deal({ seed: newSeed(), draw, day: null });
   if (!game) return deal({ seed: firstSeed(), draw, day: null });
+  hold();
+  const before = game;
   const stop = new AbortController();
-  notice("Looking for a deal that can be won …", { "Deal now": () => stop.abort() });
-  const { winnableSeed } = await import("./solver.js").catch(() => ({ winnableSeed: newSeed })); // offline, any deal
-  const seed = await winnableSeed(draw, stop.signal);
+  const now = new Promise((stopped) =>
+    notice("Looking for a deal that can be won …", { "Deal now": () => stopped(stop.abort()) }),
+  );
+  const found = import("./solver.js").then(({ winnableSeed }) => winnableSeed(draw, stop.signal), newSeed); // offline, any deal
+  const seed = (await Promise.race([found, now])) ?? newSeed();
   notice("");
-  deal({ seed, draw, day: null });
+  if (game === before) deal({ seed, draw, day: null });
 }
 
 /** Begin a new deal. A day's game stays, because it has its own place in the storage, but the other stored game ends. */
@@ -305,15 +333,14 @@ async function open(query = new URLSearchParams(location.search)) {
       (wanted.seed === kept.seed &&
         wanted.day?.date === kept.day?.date && // two days may have one deal
         wanted.draw === kept.draw));
-  if (kept?.won && !same)
-    results().then(
-      ({ entered }) => entered(kept),
-      () => {},
-    ); // in case the page was left before the win was entered
-  else if (kept) begin(kept);
+  if (kept?.won && !same) {
+    if (!(await saved(kept))) return begin(kept); // in case the page was left before the win was entered
+    kept = null;
+  }
+  if (kept) begin(kept);
   if (same) return;
   if (!wanted) await newDeal();
-  else if (!kept || kept.won || (await left())) deal(wanted);
+  else if (!kept || (await left())) deal(wanted);
 }
 
 /** Disable the game because another tab plays. */
@@ -356,7 +383,7 @@ const actions = /** @type {Record<string, () => void>} */ ({
   "help-open": () => byId("help").showModal(),
 });
 for (const [id, action] of Object.entries(actions)) {
-  actions[id] = () => (seat?.taken || id === "help-open" || id === "read") && action();
+  actions[id] = () => (playing() || id === "help-open" || id === "read") && action();
   document.getElementById(id)?.addEventListener("click", actions[id]); // redo has keys alone
 }
 setInterval(tick, TICK_MS);

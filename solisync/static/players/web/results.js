@@ -27,18 +27,19 @@ function stored(game) {
   return enter(game.record({ seconds: game.seconds, date }), date, game.player);
 }
 
-/** Enter a finished game, and send it. @param {Game} game @param {Promise<unknown>} [storing] if that has begun */
+/** Enter a finished game. It is sent afterwards. @param {Game} game @param {Promise<unknown>} [storing] if that has begun */
 export async function entered(game, storing = stored(game)) {
   await storing;
-  await sent();
-  await statistics();
+  sent().then(statistics);
 }
 
 /** Send the journal if a player is signed in. */
 async function sent() {
-  if (!username()) return render();
-  const { settle } = await outbox();
-  await settle();
+  if (username())
+    await outbox().then(
+      ({ settle }) => settle(),
+      () => {},
+    ); // offline
   render();
 }
 
