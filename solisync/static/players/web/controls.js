@@ -13,6 +13,7 @@ const KEYS = /** @type {Record<string, string>} */ ({
   n: "new",
   "?": "help-open",
 });
+const REPEATED = ["undo", "redo"]; // while the key is held
 
 /** Show the settings, and apply their changes. @param {import("./game.js").Settings} chosen @param {() => void} apply */
 function bindSettings(chosen, apply) {
@@ -42,10 +43,10 @@ export function start(chosen, apply, actions) {
     if (field || event.altKey || document.querySelector("dialog[open]")) return;
     const ctrl = ctrlKey || metaKey; // Macs have Cmd instead
     if (!ctrl && !chosen.keys) return; // speech input presses letters by accident (WCAG 2.1.4)
-    const action = actions[KEYS[`${ctrl ? "ctrl+" : ""}${ctrl && shiftKey ? "shift+" : ""}${key.toLowerCase()}`]];
-    if (!action) return;
+    const name = KEYS[`${ctrl ? "ctrl+" : ""}${ctrl && shiftKey ? "shift+" : ""}${key.toLowerCase()}`];
+    if (!name) return;
     event.preventDefault();
-    action();
+    if (!event.repeat || REPEATED.includes(name)) actions[name]();
   });
 }
 
