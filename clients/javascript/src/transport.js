@@ -8,7 +8,7 @@ import { SolisyncError, unanswered } from "./error.js";
  *   signal?: AbortSignal | null, keepalive?: boolean}} Content `token`: the access token
  */
 
-const ANSWER_MS = 45_000; // the service reads a body for 30 s at most, and answers within 15 s
+export const ANSWER_MS = 45_000; // the service reads a body for 30 s at most, and answers within 15 s
 const RETRY_MOST = 86_400; // seconds; only a misconfigured proxy asks for a longer wait
 const ATTEMPTS = 3;
 const PAUSE_MS = 300;

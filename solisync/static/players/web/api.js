@@ -1,7 +1,7 @@
 // @ts-check
 /** Requests to the API, with or without the player's token. Only those with a token load session.js. */
 
-import { ASIDE, local, send, username } from "./http.js";
+import { ASIDE, json, local, send, username } from "./http.js";
 
 const AGAIN_MS = 60_000;
 
@@ -33,7 +33,7 @@ export function me(anew = false) {
 }
 
 /** The JSON that a route returns without a token. @param {string} path @returns {Promise<any>} */
-export const read = async (path) => (await send(path)).json();
+export const read = async (path) => json(await send(path));
 
 /** The JSON that a route returns to the player. @param {string} path @param {string} [as] @returns {Promise<any>} */
-export const readOwn = async (path, as) => (await ask("GET", path, { as })).json();
+export const readOwn = async (path, as) => json(await ask("GET", path, { as }));

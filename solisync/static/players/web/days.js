@@ -2,7 +2,7 @@
 /** The deals of days: a day's challenge, and the days for which a win counts now. */
 
 import { inTime } from "./goal.js";
-import { send } from "./http.js";
+import { json, send, unanswered } from "./http.js";
 
 /** @typedef {{seed: string, day: import("./klondike_game.js").Day}} Challenge the deal and the goal of a day */
 
@@ -18,11 +18,12 @@ export const dayAfter = (date, days = 1) => dateOf(Date.parse(date) + days * DAY
 /** The deal and the goal of a day, or of today. Those of other days are in the data of their pages. @param {string | null} [date] @returns {Promise<Challenge>} */
 export async function challenge(date) {
   if (!date) {
-    const { seed, ...day } = await (await send("/api/daily-challenge")).json();
+    const { seed, ...day } = await json(await send("/api/daily-challenge"));
     return { seed: String(seed), day };
   }
-  const page = await (await send(`/daily/${encodeURIComponent(date)}`)).text();
-  const { deal, goal, ...data } = JSON.parse(/ id="data">(.*?)<\/script>/s.exec(page)?.[1] ?? "");
+  const page = await (await send(`/daily/${encodeURIComponent(date)}`)).text().catch(unanswered);
+  const [, text] = / id="data">(.*?)<\/script>/s.exec(page) ?? unanswered();
+  const { deal, goal, ...data } = JSON.parse(text);
   return { seed: deal, day: { date: data.date, ...goal } };
 }
 

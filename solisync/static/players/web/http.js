@@ -60,20 +60,24 @@ export const dayKey = (player) => `${KEY}.day${player && `.${player}`}`;
 
 addEventListener("storage", ({ key }) => key === KEY && dispatchEvent(new Event("session"))); // changed by another tab
 
+/** Throw the error of a request without a usable answer. @returns {never} */
+export function unanswered() {
+  throw new Refusal(0, "network", "The server can’t be reached. Nothing is lost; please try again.");
+}
+
 /** Send one request. Throw a Refusal unless it succeeds. @param {string} path @param {RequestInit} [more] */
 export async function send(path, more) {
-  let answer;
-  try {
-    answer = await fetch(path, more);
-  } catch {
-    throw new Refusal(0, "network", "The server can’t be reached. Nothing is lost; please try again.");
-  }
+  const answer = await fetch(path, more).catch(unanswered);
   if (answer.ok) return answer;
-  const { error } = await answer.json().catch(() => ({}));
   const { status, headers } = answer;
-  const retryAfter = Number(headers.get("Retry-After"));
-  throw new Refusal(status, headers.get("Error-Code") ?? "", error ?? `the server returned ${status}`, retryAfter);
+  const code = headers.get("Error-Code");
+  if (!code) unanswered(); // from a proxy, or from another server
+  const { error } = await answer.json().catch(() => ({}));
+  throw new Refusal(status, code, error ?? `the server returned ${status}`, Number(headers.get("Retry-After")));
 }
+
+/** The JSON of an answer. An answer without JSON comes from another server, or is cut off. @param {Response} answer @returns {Promise<any>} */
+export const json = (answer) => answer.json().then(Object).catch(unanswered);
 
 const WAITING = `${KEY}.waiting`;
 

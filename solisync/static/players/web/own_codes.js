@@ -3,7 +3,7 @@
 
 import { ask, readOwn } from "./api.js";
 import { composed, field, stack, submits, WRONG_PASSWORD } from "./forms.js";
-import { username } from "./http.js";
+import { json, username } from "./http.js";
 import { ago, byId, counted, fill, h, tell } from "./page.js";
 
 /** Show the number of unused codes and when they were created. */
@@ -84,7 +84,7 @@ submits(
     );
     know("");
     form.reset();
-    showCodes(await answer.json());
+    showCodes(await json(answer));
     tell("Your new codes are ready.");
     await loadCodes();
   },

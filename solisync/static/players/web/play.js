@@ -36,7 +36,7 @@ let seat;
 /** @type {typeof import("./goal.js") | undefined} */
 let goals;
 let hinted = 0;
-let focused = false; // whether the board had the focus when it was held
+let focused = false; // whether the held board had the focus
 let ticked = performance.now();
 
 /** Show a notice above the board, with buttons for actions. @param {string} text @param {Record<string, () => void>} [actions] */
@@ -47,13 +47,13 @@ function notice(text, actions = {}) {
   );
 }
 
-/** Let nobody play until the next game is there. */
+/** Stop the game until the next one. */
 function hold() {
   focused ||= table.element.contains(document.activeElement);
   table.element.inert = true;
 }
 
-/** Let the player play if this tab may. */
+/** Let the player play, if in this tab. */
 function release() {
   table.element.inert = !seat?.taken;
   if (focused && document.activeElement === document.body) table.button(table.stop).focus({ preventScroll: true });
@@ -226,10 +226,11 @@ function begin(next) {
     );
   describe();
   history.replaceState(null, "", pathOf(game));
-  const check = async (/** @type {typeof import("./results.js")} */ { opened }) => {
+  setTimeout(async () => {
+    // after the cards are shown
+    const { opened } = await results().catch(() => ({ opened: () => true })); // offline
     if (!(await opened(next, keep)) && game === next) next.day ? deal(next) : newDeal();
-  };
-  setTimeout(() => results().then(check, () => {})); // after the cards are shown
+  });
 }
 
 const unsaved = () => notice("This game can’t be saved yet: the server can’t be reached. Please try again later.");

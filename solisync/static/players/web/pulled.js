@@ -2,9 +2,10 @@
 /** The progress of the account, as the service answered last. */
 
 import { ask } from "./api.js";
-import { username } from "./http.js";
+import { json, username } from "./http.js";
 import { journalOf, journals, kept } from "./journal.js";
 import { take } from "./own_journal.js";
+import { ANSWER_MS } from "./transport.js";
 
 /** @type {string | null | undefined} */
 let revision;
@@ -17,13 +18,14 @@ export const pull = () =>
   kept.exclusively("sync", async () => {
     const name = username() ?? "";
     const { base } = journalOf(await journals(), name);
-    const answer = await ask("GET", "/api/sync/pull", { as: name }).catch((error) => {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const answer = await ask("GET", "/api/sync/pull", { as: name, signal }).catch((error) => {
       if (error.status === 0 && base) return null;
       throw error;
     });
     if (!answer) return base;
     revision = /"(.*)"/.exec(answer.headers.get("ETag") ?? "")?.[1] ?? null;
-    const { merged } = await answer.json();
+    const { merged } = await json(answer);
     await take(name, merged).catch(() => {}); // a full disk
     return merged;
   });

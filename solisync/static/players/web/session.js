@@ -8,10 +8,10 @@
  * refresh repeats the request with the same key, and gets the same answer.
  */
 
-import { ASIDE, keep, local, own, Refusal, send, unkept, username } from "./http.js";
+import { ASIDE, json, keep, local, own, Refusal, send, unkept, username } from "./http.js";
 import { exclusively } from "./locks.js";
 import { accountOf } from "./settling.js";
-import { authorized, newKey, sleep } from "./transport.js";
+import { ANSWER_MS, authorized, newKey, sleep } from "./transport.js";
 
 /** @typedef {{token: string, username: string, since: number}} Grant an access token, and the time of its arrival by this clock */
 
@@ -63,8 +63,9 @@ channel.onmessage = ({ data }) => {
 /** Send a request that replaces the cookie. @param {string} method @param {string} path @param {object} body @param {string} [bearer] */
 async function replaceCookie(method, path, body, bearer) {
   const headers = { "Content-Type": "application/json", ...(bearer && { Authorization: `Bearer ${bearer}` }) };
-  const answer = await send(path, { method, headers, body: JSON.stringify(body), keepalive: true });
-  const { access_token: token, username } = await answer.json();
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const answer = await send(path, { method, headers, body: JSON.stringify(body), keepalive: true, signal });
+  const { access_token: token, username } = await json(answer);
   local?.removeItem(RETRY);
   if (token) await welcome({ token, username, since: Date.now() });
   else announce(null);
@@ -77,7 +78,7 @@ async function signIn(body, begin) {
   const key = kept === who ? known : newKey();
   keep(own, SIGNING, `${who}\n${key}`);
   await begin({ ...body, retry_key: key }).catch((error) => {
-    if (!error.passes) own?.removeItem(SIGNING);
+    if (error.passes === false) own?.removeItem(SIGNING);
     throw error;
   });
   own?.removeItem(SIGNING);
@@ -176,7 +177,7 @@ export const carrier = {
 /** The player's data from the server. If the username has changed there, this browser stores the new one. */
 export async function me() {
   const before = username();
-  const player = await (await ask("GET", "/api/me")).json();
+  const player = await json(await ask("GET", "/api/me"));
   if (grant && username() === before && player.username !== before)
     await welcome({ ...grant, username: player.username });
   return player;
