@@ -62,8 +62,9 @@ export function statsOf(latest, games) {
   return stats;
 }
 
-/** @param {any} progress @param {string} day */
-function winDay(progress, day) {
+/** @param {any} progress @param {string} day @param {any} game */
+function winDay(progress, day, { ended_at: end }) {
+  if (Date.parse(end) >= Date.parse(day) + 1.5 * DAY_MS) return; // a day ends for its deal after 36 hours
   const { daily_challenge_last_completed: last, daily_challenge_history: history = [] } = progress;
   if (last === day || history.includes(day)) return;
   progress.daily_challenge_history = [...history, day].sort();
@@ -77,7 +78,7 @@ function winDay(progress, day) {
 export function shown({ latest, games } = Object({ games: [] })) {
   const entries = games.filter((/** @type {Entry} */ entry) => isUnsent(entry) || (!latest && entry.again));
   const progress = { ...NO_DAYS, ...latest?.progress };
-  for (const { day, game } of entries) if (day && game.won) winDay(progress, day);
+  for (const { day, game } of entries) if (day && game.won && game.mode !== "Zen") winDay(progress, day, game);
   return {
     ...latest,
     stats: statsOf(

@@ -195,6 +195,20 @@ test("unsent games are added to the statistics and the days of the last answer",
   assert.deepEqual(shown.progress.daily_challenge_history, ["2026-11-20"]);
 });
 
+test("a win in Zen, or after the 36 hours of its day, counts for no day", async () => {
+  clock.now = Date.UTC(2026, 10, 20);
+  const solis = await signedIn(brittle());
+  await solis.sync();
+  await solis.finish({ ...game(1), day: { date: "2026-11-20" }, mode: "Zen" });
+  clock.now += 1.5 * DAY;
+  await solis.finish({ ...game(2), day: { date: "2026-11-20" } });
+  const before = /** @type {any} */ (await solis.progress()).progress;
+  clock.now -= 1;
+  await solis.finish({ ...game(3), day: { date: "2026-11-20" } });
+  const after = /** @type {any} */ (await solis.progress()).progress;
+  assert.deepEqual([before.daily_challenge_streak, after.daily_challenge_streak], [0, 1]);
+});
+
 test("other progress is pushed beside a player who has never played", async () => {
   const solis = await signedIn(brittle());
   const achievements = [{ id: "first", unlocked: true, unlock_date: null, reward_granted: false }];
