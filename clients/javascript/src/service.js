@@ -102,13 +102,12 @@ export class Account extends Client {
   join(username, password, options = {}) {
     return this.alone(async () => {
       const { beginJoin, finishJoin } = await loaded(import("./joins.js"));
-      if ((await this.kept.read()).joining === null) {
-        const { username: name } = await this.me(options);
-        if (name === username.trim()) return; // it has succeeded before
-        await this.send(options); // the games of the guest reach the service
-        const { pair, player } = await this.#tokens.begun("/api/auth/login", username, password, options.signal);
-        await this.#tokens.settled((journal) => beginJoin(journal, pair, player));
-      }
+      await finishJoin(this.#tools); // of this player or of another one, if a join had no answer
+      const me = await this.me(options);
+      if (me.username === username.trim()) return; // it has succeeded
+      await this.send(options); // the games of the guest reach the service
+      const { pair, player } = await this.#tokens.begun("/api/auth/login", username, password, options.signal);
+      await this.#tokens.settled((journal) => beginJoin(journal, pair, player));
       await finishJoin(this.#tools).finally(() => this.#begun());
     });
   }

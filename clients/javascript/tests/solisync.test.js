@@ -523,3 +523,18 @@ test("a password is sent composed, and a login tries it once more as it was type
   assert.deepEqual(sent, [[composed, typed, composed], [composed]]);
   assert.equal(bodies("/api/me/claim")[0].password, composed);
 });
+
+test("a join as another player finishes the one without an answer, and checks the password", async () => {
+  service.answers["/api/auth/guest"] = () => ofGuest("guest");
+  service.answers["/api/me"] = { username: "guest_1", guest: true };
+  service.answers["/api/me/join"] = { status: 503, code: "unavailable" };
+  const { solis } = started(brittle());
+  await solis.guest();
+  await assert.rejects(solis.join("ann", "password"), { code: "unavailable" });
+  service.answers["/api/me"] = PLAYER;
+  service.answers["/api/me/join"] = { merged: EMPTY };
+  service.answers["/api/auth/login"] = { status: 401, code: "invalid_credentials" };
+  forget();
+  await assert.rejects(solis.join("bob", "wrong"), { code: "invalid_credentials" });
+  assert.deepEqual([times("/api/me/join"), await solis.player()], [1, "ann"]);
+});
