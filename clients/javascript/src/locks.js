@@ -25,7 +25,8 @@ export async function exclusively(name, work) {
   const me = String(Math.random());
   const lease = () => (local?.getItem(key) ?? "").split(" ");
   while (local && lease()[0] !== me) {
-    if (!(Number(lease()[1]) > Date.now())) local.setItem(key, `${me} ${Date.now() + LEASE_MS}`);
+    const left = Number(lease()[1]) - Date.now(); // more than LEASE_MS if the clock was set back
+    if (!(left > 0) || left > LEASE_MS) local.setItem(key, `${me} ${Date.now() + LEASE_MS}`);
     await sleep(60 + Math.random() * 60);
   }
   try {
