@@ -22,24 +22,20 @@ impl Client {
     /// Log in as a player, who takes over the guest's games. After an error, call this again.
     pub async fn join(&self, username: &str, password: &str) -> Result<(), Error> {
         let _one = self.0.syncing.lock().await;
-        if self.look(|journal| journal.joining.is_none()) {
-            let me = self.me().await?;
-            if me.username == username.trim() {
-                return Ok(()); // it has succeeded before
-            }
-            if !me.guest {
-                return Err(Error::new(
-                    0,
-                    Code::NotAGuest,
-                    "The session is a player's, not a guest's: log in instead.",
-                ));
-            }
-            self.send().await?; // the guest's games reach the service
-            let begun = self.begun("/api/auth/login", username, password).await?;
-            let account = begun.account()?;
-            let _tokens = self.settled().await?;
-            self.change(|journal| begin_join(journal, begun, &account))?;
+        self.finish_join().await?; // of this player or of another one, if a join had no answer
+        let me = self.me().await?;
+        if me.username == username.trim() {
+            return Ok(()); // it has succeeded
         }
+        if !me.guest {
+            return Err(Error::new(0, Code::NotAGuest, "The session is a player's, not a guest's: log in instead."));
+        }
+        self.send().await?; // the guest's games reach the service
+        let begun = self.begun("/api/auth/login", username, password).await?;
+        let account = begun.account()?;
+        let tokens = self.settled().await?;
+        self.change(|journal| begin_join(journal, begun, &account))?;
+        drop(tokens);
         let joined = self.finish_join().await;
         self.tell(Event::SignedIn);
         joined

@@ -109,6 +109,14 @@ fn player() -> (&'static str, u16, Value) {
 }
 
 #[test]
+fn join_as_another_player_finishes_the_one_without_an_answer_and_is_refused() {
+    let (client, _, asked, answers) = joining();
+    answers.set(&[("/api/me/join", 200, json!({"merged": {}})), player()]);
+    assert_eq!(block_on(client.join("bob", "wrong")).unwrap_err().code, Code::NotAGuest);
+    assert_eq!((asked.take("/api/me/join").len(), asked.take("/api/auth/login").len()), (1, 0));
+}
+
+#[test]
 fn sign_out_finishes_a_join() {
     let (client, _, asked, answers) = joining();
     answers.set(&[("/api/me/join", 200, json!({"merged": {}})), player()]);
