@@ -140,7 +140,7 @@ def test_day_that_does_not_exist_loses_no_game(visitor, query):
     page = opened(visitor, "/play?deal=42&draw=one")
     Hand(page).stock()
     page = opened(visitor, f"/play{query}")
-    assert page.inner_text("#notice").startswith("The deal of the day couldn’t be loaded.")
+    assert page.inner_text("#notice") == "There is no deal for this day."
     assert (page.inner_text("#moves"), kept(page)["deal"]) == ("1 move", "42")
 
 

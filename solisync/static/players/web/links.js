@@ -13,7 +13,12 @@ export function drawOf(query) {
 
 /** The deal, or null if there is no such deal. @param {URLSearchParams} query @param {(text: string) => void} refuse */
 export async function linked(query, refuse) {
-  if (query.has("daily")) return challenge(query.get("daily"));
+  if (query.has("daily"))
+    return challenge(query.get("daily")).catch((error) => {
+      if (error.status !== 404) throw error;
+      refuse("There is no deal for this day.");
+      return null;
+    });
   const text = query.get("deal") ?? query.get("seed") ?? "";
   const seed = seedOf(text);
   if (seed) return { seed, day: await dayOf(seed) };

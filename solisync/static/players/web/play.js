@@ -319,9 +319,8 @@ async function open(query = new URLSearchParams(location.search)) {
   } catch (error) {
     refuse(byId("notice"), error, () => (notice(""), open(query))); // the query is passed because the address has changed by then
     byId("notice").firstElementChild.prepend("The deal of the day couldn’t be loaded. ");
-    kept ??= keptGame(false);
   }
-  if (wanted) kept = keptGame(wanted.day !== null);
+  kept = wanted ? keptGame(wanted.day !== null) : (kept ?? keptGame(false));
   const other = wanted?.day && keptGame(false); // the day's deal may have begun as another one
   if (other && other.seed === wanted?.seed && !other.won) {
     other.day = wanted.day;
