@@ -657,7 +657,7 @@ async def test_misspelt_variable_is_warned_of(launch, reactor, shared_dsn):
 
 @pytest.mark.parametrize("entry", ["main", "reset_password"])
 def test_interrupt_during_the_imports_prints_no_traceback(entry):
-    """They take a quarter of a second."""
+    """The imports take a quarter of a second."""
     program = f"from solisync.commands.start import {entry}; {entry}()"
     words = [sys.executable, "-X", "importtime", "-c", program]
     process = subprocess.Popen(words, env=clean_environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -23,8 +23,8 @@ async def export_document(read: Read, start: ExportStart) -> AsyncGenerator[byte
     No connection is held between parts. Records that are deleted during the export may be missing, but no record is
     partial. A part isn't kept here once it is taken, because a client may take a minute to read it.
 
-    The games are all that were counted by the end: one that is in the progress and not among them could be counted
-    twice by a restore. The database's clock may have been ahead when it stored a game or an event of the history.
+    The document has every game that was counted by its end: a restore could count a game of the progress twice if the
+    list lacked it. The database's clock may have been ahead when it stored a game or an event of the history.
     """
     user_id = start.account.id
     yield rules.opening(start.exported_at, start.account)

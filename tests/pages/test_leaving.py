@@ -16,7 +16,7 @@ LEAVE = """async (key) => {
   const { id, draw } = JSON.parse(localStorage[key]);
   await enter({ id, won: false, score: 0, seconds: 9, draw }, new Date());
 }"""
-UNSAVED = "This game can’t be saved yet: the server can’t be reached. Please try again later."
+UNSAVED = "This game can’t be saved yet. Please try again later."
 
 
 def leave(page, button="#new"):
@@ -61,7 +61,7 @@ def test_next_deal_comes_when_the_service_does_not_answer(visit):
 
 
 def test_left_game_is_over_when_the_next_deal_is_searched(visit):
-    """Neither the board nor a key changes it."""
+    """The game ignores its board and the keys."""
     visitor = visit(reduced_motion="reduce")
     go = holding(visitor, "**/search.js")
     page = opened(visitor, "/play?deal=42&draw=one")

@@ -258,7 +258,7 @@ def test_win_of_the_last_day_enters_a_history_without_it():
 
 
 def test_day_before_a_full_history_brings_nothing():
-    """It would be forgotten immediately, and so be the first win of its day each time."""
+    """The history would forget the day immediately, and each win would be the first of its day."""
     full = [NOW.date() - timedelta(each) for each in reversed(range(HISTORY_DAYS))]
     before = structs.replace(
         EMPTY.payload.progress, daily_challenge_history=full, daily_challenge_last_completed=full[-1]

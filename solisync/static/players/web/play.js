@@ -233,14 +233,13 @@ function begin(next) {
   });
 }
 
-const unsaved = () => notice("This game can’t be saved yet: the server can’t be reached. Please try again later.");
+const unsaved = () => notice("This game can’t be saved yet. Please try again later.");
 
-/** Store a game that has ended. Return false if the module for that can't be loaded. @param {Game} ended */
+/** Store a game that has ended. Return false if it can't be stored. @param {Game} ended */
 const saved = (ended) =>
-  results().then(
-    async ({ entered }) => (await entered(ended), notice(""), true),
-    () => (unsaved(), false),
-  );
+  results()
+    .then(async ({ entered }) => (await entered(ended), notice(""), true))
+    .catch(() => (unsaved(), false));
 
 /** Whether the player leaves the game. A game with moves counts as lost, so the page asks first. */
 async function left() {
@@ -273,7 +272,9 @@ async function newDeal() {
   const now = new Promise((stopped) =>
     notice("Looking for a deal that can be won …", { "Deal now": () => stopped(stop.abort()) }),
   );
-  const found = import("./solver.js").then(({ winnableSeed }) => winnableSeed(draw, stop.signal), newSeed); // offline, any deal
+  const found = import("./solver.js")
+    .then(({ winnableSeed }) => winnableSeed(draw, stop.signal))
+    .catch(() => newSeed()); // offline, any deal
   const seed = (await Promise.race([found, now])) ?? newSeed();
   notice("");
   if (game === before) deal({ seed, draw, day: null });
