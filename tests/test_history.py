@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from solisync.players.history import History
 from solisync.postgres import TIMES
 from solisync.process.audit import Happened
-from solisync.storage.players.history import DAILY_MAX
+from solisync.storage.players.history import DAILY_MAX, prune
 from tests.harness.concurrency import until
 from tests.harness.constants import PASSWORD
 from tests.harness.housekeeping import make_housekeeping
@@ -137,6 +137,37 @@ async def test_rows_of_a_player_are_limited_per_day(server, observing):
         ("replay listed", DAILY_MAX - 1),
     ]
     assert server.sql(counts, (bob,)) == [("exported", 1), ("register", 1)]
+
+
+async def test_name_is_reviewed_after_the_daily_limit_of_rows(server, observing):
+    """Of the changes beyond the limit, the history keeps the last."""
+    ann = (await (await server.player("ann")).me()).id
+    await server.service.parts.history.flush()
+    kept, _ = observing()
+    for number in range(DAILY_MAX):
+        kept.observe(Happened("replay listed", ann, None, f"10.0.0.{number}"))
+    for client in ("10.0.1.1", "10.0.1.2", "10.0.1.3"):
+        kept.observe(Happened("opted in", ann, None, client))
+        kept.observe(Happened("opted in", ann, None, f"{client}0"))
+        await kept.flush()
+        kept.observe(Happened("replay listed", ann, None, client))
+        await kept.flush()
+        assert server.sql("SELECT client FROM account_history WHERE event = 'opted in'") == [(f"{client}0",)]
+    assert server.sql("SELECT event, count(*)::int FROM account_history GROUP BY 1 ORDER BY 1") == [
+        ("more events", 1),
+        ("opted in", 1),
+        ("register", 1),
+        ("replay listed", DAILY_MAX - 1),
+    ]
+
+
+async def test_rows_of_a_clock_that_was_ahead_keep_no_others(server, open_database):
+    """They stay until their time has come."""
+    old = "INSERT INTO account_history (happened_at, event, times) SELECT now() + %s::interval, 'x', 1"
+    for ago in ("1 year", "1 year", "-40 days"):
+        server.sql(old, (ago,))
+    assert await open_database().run(prune, days=30, most=2) == 1
+    assert server.sql("SELECT count(*)::int FROM account_history WHERE happened_at > now()") == [(2,)]
 
 
 async def test_two_nodes_share_the_daily_limit_of_rows(server, observing):

@@ -74,12 +74,14 @@ class RegisteredPlayer(ChangedProfile):
 DAILY_MAX = 200  # rows that requests cause for a player in a UTC day: up to 200 refusals and up to 200 other events
 REFUSALS = ("login failed", "refresh refused", "recovery refused", "password change refused")
 MORE, MORE_REFUSALS = "more events", "more refusals"  # the event of the row that follows DAILY_MAX rows
+REVIEWED = ("opted in", "avatar changed")  # the lists of the review are made from these rows
 
 # Keeps two nodes from both storing the last row of a day. Each node holds it for one statement, once a second.
 TAKE_TURNS = Statement("take_turns_in_history", "SELECT pg_advisory_xact_lock(6129834572114803)")
 
 # Refusals are counted separately from the player's own actions, so that failed attempts can't push these out of the
-# history. The statement reads no more of a player's latest rows than a day can have.
+# history. The statement reads no more of a player's latest rows than a day can have. The day's last event of each kind
+# in REVIEWED is stored too, however many events precede it: else a player could keep a name out of the review.
 #
 # Events of players who have been deleted are skipped: the rows of `users` are locked as the foreign key would lock
 # them, and a missing row is no failure. The rows are locked in the order of their ids, so that two of these statements
@@ -93,10 +95,11 @@ STORE = Statement(
     ), today AS (
         SELECT id,
             count(*) FILTER (WHERE event IN {(*REFUSALS, MORE_REFUSALS)}) AS refusals,
-            count(*) FILTER (WHERE event NOT IN {(*REFUSALS, MORE_REFUSALS)}) AS others
+            count(*) FILTER (WHERE event NOT IN {(*REFUSALS, MORE_REFUSALS)}) AS others,
+            max(number) FILTER (WHERE event = '{MORE}') AS full_at
         FROM present JOIN LATERAL (
-            SELECT event, happened_at FROM account_history
-            WHERE user_id = present.id ORDER BY account_history.id DESC LIMIT {2 * DAILY_MAX + 2}
+            SELECT account_history.id AS number, event, happened_at FROM account_history
+            WHERE user_id = present.id ORDER BY number DESC LIMIT {2 * DAILY_MAX + 2 + len(REVIEWED)}
         ) AS latest ON happened_at >= date_trunc('day', clock_timestamp(), 'UTC')
         GROUP BY id
     ), happened AS (
@@ -111,14 +114,23 @@ STORE = Statement(
             ELSE number + coalesce(CASE WHEN refusal THEN refusals ELSE others END, 0) END AS number_today
         FROM happened LEFT JOIN today ON today.id = user_id
         WHERE user_id IS NULL OR user_id IN (SELECT id FROM present)
+    ), kept AS (
+        SELECT DISTINCT ON (user_id, event) * FROM numbered
+        WHERE number_today > {DAILY_MAX} AND event IN {REVIEWED} ORDER BY user_id, event, place DESC
+    ), replaced AS (
+        DELETE FROM account_history AS former USING kept JOIN today ON today.id = kept.user_id
+        WHERE former.user_id = kept.user_id AND former.event = kept.event AND former.id > full_at
     )
     INSERT INTO account_history (happened_at, user_id, event, reason, client, times)
-    SELECT clock_timestamp() - ago * interval '1 second', user_id,
-        CASE WHEN number_today <= {DAILY_MAX} THEN event WHEN refusal THEN '{MORE_REFUSALS}' ELSE '{MORE}' END,
-        CASE WHEN number_today <= {DAILY_MAX} THEN reason END,
-        CASE WHEN number_today <= {DAILY_MAX} THEN client END,
-        CASE WHEN number_today <= {DAILY_MAX} THEN times ELSE 1 END
-    FROM numbered WHERE number_today <= {DAILY_MAX + 1} ORDER BY place
+    SELECT clock_timestamp() - ago * interval '1 second', user_id, event, reason, client, times
+    FROM (
+        SELECT ago, user_id, event, reason, client, times, place FROM numbered WHERE number_today <= {DAILY_MAX}
+        UNION ALL
+        SELECT ago, user_id, CASE WHEN refusal THEN '{MORE_REFUSALS}' ELSE '{MORE}' END, NULL, NULL, 1, place - 0.5
+        FROM numbered WHERE number_today = {DAILY_MAX + 1}
+        UNION ALL
+        SELECT ago, user_id, event, reason, client, times, place FROM kept
+    ) AS rows ORDER BY place
     """,  # noqa: S608
 )
 
@@ -194,10 +206,13 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
     await statements.run((TAKE_TURNS,), store)
 
 
-# The rows with the lowest ids are the oldest, within seconds. So a round that meets a younger row deletes no further.
+# The rows with the lowest ids are the oldest, within seconds. So a round that meets a younger row deletes no further,
+# except for rows of a clock that was ahead, which stay until their time has come.
 @count(f"""
     DELETE FROM account_history WHERE id IN (
-        SELECT id FROM (SELECT id, happened_at FROM account_history ORDER BY id LIMIT $2::int) AS oldest
+        SELECT id FROM (
+            SELECT id, happened_at FROM account_history WHERE happened_at <= clock_timestamp() ORDER BY id LIMIT $2::int
+        ) AS oldest
         WHERE happened_at < {NOW} - make_interval(days => $1::int)
     ) RETURNING true
     """)  # noqa: S608
