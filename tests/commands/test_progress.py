@@ -112,6 +112,18 @@ async def test_games_of_an_export_count_once(server, administrate, file, restore
     assert (answer.merged.stats.games_played, answer.merged.stats.lifetime_score) == (4, 2400)
 
 
+async def test_game_that_an_export_has_twice_counts_once(server, administrate, file, restore):
+    """The games of several exports may have been put together by hand."""
+    ann = await server.player("ann")
+    await ann.count_games(convert(game(), SentGame))
+    state = json.loads(await administrate("users", "export", "ann"))
+    state["games"] *= 2
+    file.write_text(json.dumps(state), "utf-8")
+    server.sql("DELETE FROM sync_states; DELETE FROM games; DELETE FROM game_memory")
+    assert await restore() == "'ann' now has 1 games\n"
+    assert server.sql("SELECT games FROM game_memory") == [(1,)]
+
+
 async def test_game_that_was_counted_under_a_fast_clock_is_restored_once(server, administrate, file, restore):
     """An export without this game would count it again, beside the totals."""
     ann, first, second = await server.player("ann"), convert(game(), SentGame), convert(game(), SentGame)

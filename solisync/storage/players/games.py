@@ -142,10 +142,13 @@ async def counted(user_id: str, before: datetime, before_id: str, most: int) -> 
 
 
 async def missing(transaction: Transaction, user_id: str, shares: Sequence[Share]) -> tuple[list[Share], int]:
-    """The games that were never counted, and the number of games to forget none of. Needs the player's lock."""
-    ids = _array(share.game.game_id for share in shares)
-    known, spare, forgotten_until = await transaction.one(KNOWN, user_id, ids)
-    new = [share for share in shares if share.game.game_id not in known]
+    """The games that were never counted, each once, and the number of games to forget none of.
+
+    Needs the player's lock.
+    """
+    given = {share.game.game_id: share for share in shares}
+    known, spare, forgotten_until = await transaction.one(KNOWN, user_id, _array(given))
+    new = [share for game_id, share in given.items() if game_id not in known]
     return [share for share in new if forgotten_until is None or share.game.ended_at > forgotten_until], spare
 
 
