@@ -2,10 +2,10 @@
 /** The page of players: all of them in some order, or those that a search finds. Several can be suspended together. */
 
 import { read } from "./api.js";
-import { actButton, chip, nameOf, pages, playerLink, section, when } from "./console.js";
+import { chip, nameOf, pages, playerLink, section, when } from "./console.js";
 import { MEMBERS, TEXT_MAX } from "./console_facts.js";
-import { byId, counted, h, score } from "./page.js";
-import { selection } from "./selection.js";
+import { byId, h, score } from "./page.js";
+import { selection, suspendButton } from "./selection.js";
 
 /** @typedef {typeof import("./console_facts.js")} Facts */
 /** @type {Record<Facts["WHERE"][number], string>} */
@@ -94,25 +94,7 @@ function shown({ players, visitors, next, more }) {
       ),
     ];
   }
-  const { box, bar } = selection((/** @type {string[]} */ ids) => {
-    const title = `Suspend ${counted(ids.length, "player")}`;
-    return [
-      ids.length > 0 &&
-        actButton(
-          {
-            title,
-            text: "They can’t sign in, and other players no longer see their entries and replays.",
-            verb: "Suspend",
-            method: "POST",
-            path: "/suspensions",
-            body: { ids },
-            danger: true,
-          },
-          search,
-          `${title} …`,
-        ),
-    ];
-  });
+  const { box, bar } = selection((/** @type {string[]} */ ids) => [ids.length > 0 && suspendButton(ids, search)]);
   const rows = players.map((/** @type {any} */ each) => [
     playerLink(each.id, each.username),
     nameOf(each.display_name),

@@ -4,7 +4,7 @@
 import { act, read, ROOT } from "./api.js";
 import { actButton, bdi, chip, nameOf, pages, playerLink, replayLink, section, when } from "./console.js";
 import { byId, counted, h, score, tell } from "./page.js";
-import { selection } from "./selection.js";
+import { selection, suspendButton } from "./selection.js";
 
 /** @type {Record<Exclude<typeof import("./console_facts.js").KINDS[number], "replays">, string> & {entries: string}} */
 const KINDS = { names: "Names", avatars: "Avatars", players: "New players", entries: "Unproven scores" };
@@ -70,7 +70,6 @@ async function mark(rows, seen) {
 /** @param {any[]} rows */
 function buttons(rows) {
   const ids = [...new Set(rows.map((each) => each.user_id ?? each.id))];
-  const title = `Suspend ${counted(ids.length, "player")}`;
   return rows.length
     ? [
         h(
@@ -79,19 +78,7 @@ function buttons(rows) {
           `Mark ${score(rows.length)} as seen`,
         ),
         all && h("button", { type: "button", click: () => mark(rows, false) }, `Mark ${score(rows.length)} as new`),
-        actButton(
-          {
-            title,
-            text: "They can’t sign in, and other players no longer see their entries and replays.",
-            verb: "Suspend",
-            method: "POST",
-            path: "/suspensions",
-            body: { ids },
-            danger: true,
-          },
-          again,
-          `${title} …`,
-        ),
+        suspendButton(ids, again),
       ]
     : [];
 }

@@ -1,7 +1,8 @@
 // @ts-check
 /** Rows that an admin chooses, and a bar with what can be done with all of them. */
 
-import { h } from "./page.js";
+import { actButton } from "./console.js";
+import { counted, h } from "./page.js";
 
 /**
  * `box` makes the checkbox of a row. `bar` has a button that chooses all rows of the page or none, and the buttons for
@@ -33,4 +34,22 @@ export function selection(buttons) {
     return made;
   };
   return { box, bar };
+}
+
+/** The button that suspends the chosen players. @param {string[]} ids @param {() => unknown} again */
+export function suspendButton(ids, again) {
+  const title = `Suspend ${counted(ids.length, "player")}`;
+  return actButton(
+    {
+      title,
+      text: "They can’t sign in, guests without a key never again. Other players no longer see their entries and replays.",
+      verb: "Suspend",
+      method: "POST",
+      path: "/suspensions",
+      body: { ids },
+      danger: true,
+    },
+    again,
+    `${title} …`,
+  );
 }
