@@ -1,5 +1,6 @@
 """Work in the background: deletion of what is old, in small batches, and the numbers of each day."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,9 @@ from .storage.replays import checks
 
 MINUTE, HOUR = 60.0, 3_600.0
 EVERY_SECONDS = 61.0  # from round to round: a second more than MINUTE, or a round that is early would find nothing due
+# After this time, a round begins no more batches: the next one goes on. So a large job delays no other, and no other
+# process takes over jobs whose claims have become older than MINUTE.
+ROUND_SECONDS = 30.0
 BATCH = 1_000
 
 
@@ -56,10 +60,11 @@ class HousekeepingJob:
 class Housekeeping:
     """Runs each of its jobs as often as it says, counted over all processes of all nodes.
 
-    Each round claims the jobs that are due. A job that fails is logged, and is due again in the next round. At its end,
-    a round calls `show` with numbers from the database: any process may have run the jobs, and each reports the
-    numbers. These are `reset_links` and `guests`, how far the retention clock is `behind`, in seconds, and as seconds
-    since 1970 the `last_runs` of jobs by name and the newest backup, `backed_up`.
+    Each round claims the jobs that are due. A job that fails is logged, and is due again in the next round, as is a job
+    that the round had no time to finish. At its end, a round calls `show` with numbers from the database: any process
+    may have run the jobs, and each reports the numbers. These are `reset_links` and `guests`, how far the retention
+    clock is `behind`, in seconds, and as seconds since 1970 the `last_runs` of jobs by name and the newest backup,
+    `backed_up`. `publish` and `forget` are those of Acting.
     """
 
     _log = Logger()
@@ -69,6 +74,7 @@ class Housekeeping:
         *,
         database: Database,
         publish: Publish,
+        forget: Callable[[], None] = lambda: None,
         reactor: ReactorBase,
         analytics_days: int | None,
         history_days: int,
@@ -88,7 +94,10 @@ class Housekeeping:
         self._jobs = jobs or JOBS
         self._names = [job.name for job in self._jobs]
         self._has_run = False
-        self._acting = Acting(database=database, publish=publish, by=Actor("service", "housekeeping"))
+        self._seconds = reactor.seconds
+        self._ends_at = math.inf
+        self._is_finished = True
+        self._acting = Acting(database=database, publish=publish, forget=forget, by=Actor("service", "housekeeping"))
         self._loop = LoopingCall(self._round)
         self._loop.clock = reactor
 
@@ -110,6 +119,7 @@ class Housekeeping:
     async def _work(self) -> None:
         """Run the jobs that are due; in the first round of a process, all that no process has begun within a minute."""
         every = [job.every if self._has_run else 0.0 for job in self._jobs]
+        self._ends_at = self._seconds() + ROUND_SECONDS
         try:
             await self._run(await self._database.run(runs.claim, self._names, every, MINUTE))
             self._has_run = True
@@ -134,9 +144,11 @@ class Housekeeping:
         if any(job.deletes_by_age for job in jobs):
             await self._database.run(retention.move)
         for job in jobs:
+            self._is_finished = True
             try:
                 rows = await job.run(self)
-                await self._database.run(runs.ran, job.name)
+                if self._is_finished:
+                    await self._database.run(runs.ran, job.name)
                 report(job.name, rows)
             except DatabaseError as error:
                 self._log.warn("housekeeping postpones {what} for a minute: {error}", what=job.name, error=error)
@@ -153,13 +165,21 @@ class Housekeeping:
             },
         )
 
-    async def _prune(self, statement: Prune) -> int:
-        """Delete batch after batch, until one isn't full; return the number of rows."""
-        total = deleted = await self._database.run(statement, most=self._batch)
-        while deleted == self._batch:
-            deleted = await self._database.run(statement, most=self._batch)
-            total += deleted
+    def _goes_on(self) -> bool:
+        """Whether there is time for another batch. If not, the job is due again in the next round."""
+        self._is_finished = self._seconds() < self._ends_at
+        return self._is_finished
+
+    async def _in_batches(self, work: Callable[[], Awaitable[int]]) -> int:
+        """Work batch after batch, until one isn't full or the round's time is over; return the number of rows."""
+        total = done = await work()
+        while done == self._batch and self._goes_on():
+            done = await work()
+            total += done
         return total
+
+    async def _prune(self, statement: Prune) -> int:
+        return await self._in_batches(lambda: self._database.run(statement, most=self._batch))
 
     async def _prune_limits(self) -> int:
         return await self._prune(partial(rate_limits.prune, windows=self._windows))
@@ -184,7 +204,7 @@ class Housekeeping:
         return await self._database.run(sync.prune, start=str(uuid4()), most=self._batch)
 
     async def _end_suspensions(self) -> int:
-        """End suspensions that are over; a failure affects only its own player."""
+        """End a batch of suspensions that are over; a failure affects only its own player."""
         ended = 0
         for player in await self._database.run(restrictions.expired, most=self._batch):
             try:
@@ -206,7 +226,7 @@ class Housekeeping:
 
         deleted = 0
         after: str | None = NIL
-        while after is not None:
+        while after is not None and self._goes_on():
             page = await self._database.run(guests.page, after, self._guest_days, self._batch)
             deleted += sum([await self._database.transact(delete, guest) for guest in page.abandoned])
             after = page.last
@@ -235,7 +255,7 @@ def _pruning(statement: Prune) -> Callable[[Housekeeping], Awaitable[int]]:
 
 # Suspensions come first, because players know when these end.
 JOBS = (
-    HousekeepingJob("ending suspensions", Housekeeping._end_suspensions),
+    HousekeepingJob("ending suspensions", lambda keeper: keeper._in_batches(keeper._end_suspensions)),
     HousekeepingJob("expired sessions", _pruning(sessions.prune)),
     HousekeepingJob("rate limits", Housekeeping._prune_limits, deletes_by_age=False, setting="SOLISYNC_AUTH_LIMIT"),
     HousekeepingJob("searches", _pruning(checks.prune_searches), deletes_by_age=False),

@@ -181,6 +181,7 @@ def make_service(
             database=database,
             reactor=reactor,
             publish=bus.publish,
+            forget=parts.forget_lists,
             analytics_days=settings.analytics_days,
             history_days=settings.history_days,
             guest_days=settings.guest_days,

@@ -130,6 +130,33 @@ async def test_failed_job_runs_again_after_a_minute(process, pass_time):
         assert len(begun) == times
 
 
+async def test_job_of_many_batches_goes_on_in_the_next_round(process, pass_time):
+    """The other jobs run in each round."""
+    done = []
+
+    async def work(keeper):
+        async def batch():
+            done.append("batch")
+            keeper._loop.clock.advance(housekeeping.ROUND_SECONDS / 2)
+            return housekeeping.BATCH if done.count("batch") < 5 else 0
+
+        return await keeper._in_batches(batch)
+
+    async def run(keeper):
+        done.append("other")
+        return 0
+
+    running = process((HousekeepingJob("large", work, every=HOUR), HousekeepingJob("runs", run)))
+    for round_ in (["batch", "batch", "other"],) * 2:
+        done_before = len(done)
+        await running.round()
+        assert done[done_before:] == round_
+        assert [*running.shown["last_runs"]] == ["runs"]
+        pass_time("61 s")
+    await running.round()
+    assert [*running.shown["last_runs"]] == ["large", "runs"]
+
+
 async def test_job_of_a_killed_process_runs_again_after_a_minute(process, jobs, ran, pass_time, open_database):
     """The process was killed after it had claimed the jobs."""
     running, database = process(jobs), open_database()

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import Code, NotFound
+from twisted.internet.defer import CancelledError
+
+from ..errors import Code, DatabaseError, NotFound
 from ..events.notices import Notice, Publish, ReplayStored, SessionsEnded, boards_changed
 from ..postgres.database import Database
 from ..postgres.statement import Call
@@ -82,6 +84,7 @@ class Why:
 class Acting:
     """Performs acts on a database as this actor, and notifies all processes by `publish`.
 
+    `forget` empties this process's caches of public lists: an act has changed them, or the outcome of one is unknown.
     With `settling`, an act on a large account ends when its lists and boards have followed.
     """
 
@@ -90,6 +93,7 @@ class Acting:
     by: Actor
     why: Why = field(default_factory=Why)
     settling: bool = False
+    forget: Callable[[], None] = lambda: None
 
     async def perform(self, act: Act, target: str, **given: Any) -> Done:
         """Perform an act on the player or the replay with this id, and record the act if it changed anything.
@@ -98,8 +102,13 @@ class Acting:
         """
         if not is_id(target):
             raise NotFound(NOT_FOUND[act.target])
-        player, done, changed, waiting = await self.database.transact(self._perform, act, target, given)
+        try:
+            player, done, changed, waiting = await self.database.transact(self._perform, act, target, given)
+        except (DatabaseError, CancelledError):
+            self.forget()
+            raise
         if done.changed:
+            self.forget()
             audit("act", user_id=player.id, reason=f"{act.name} by {self.by.kind}:{self.by.name}")
             if act.event is not None:
                 audit(act.event, user_id=player.id)

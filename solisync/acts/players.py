@@ -18,6 +18,7 @@ from ..rules.recovery import RESET_LIFETIME
 from ..rules.sessions import ACCESS_LIFETIME
 from ..rules.sync import Document
 from ..rules.undo import suspension_words
+from ..storage.operators import large_accounts
 from ..storage.players import accounts, guests, recovery, restrictions, sessions, sync
 from ..storage.players.accounts import Player
 from ..storage.players.games import adding, missing
@@ -132,6 +133,9 @@ async def delete(transaction: Transaction, player: Player, *, username: str | No
     """Delete a player and all their data, as the player can; raises BadRequest if `username` is given and differs."""
     if username not in (None, player.username):
         raise BadRequest("bad_field", "username is not that of this player")
+    waiting = await large_accounts.waiting_of(transaction, player.id)
+    if waiting is not None and waiting.erased:
+        return NOTHING
     deleted = await erase(transaction, player.id)
     return Done(changed=deleted, sessions_ended=deleted)
 

@@ -48,3 +48,8 @@ class Parts:
     now: Callable[[], datetime]
     new_id: Callable[[], str]
     handler_seconds: float
+
+    def forget_lists(self) -> None:
+        """Empty the caches of public lists."""
+        self.board.invalidate()
+        self.recent.invalidate()

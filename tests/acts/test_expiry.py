@@ -55,6 +55,13 @@ async def test_suspension_ends_at_its_time(server, acting, recorded, in_service,
     assert told == [BoardsChanged()]
 
 
+async def test_all_suspensions_that_are_over_end_in_one_round(server, acting, in_service, reactor):
+    """However small the batches are."""
+    await over(server, acting, "one", "two", "three")
+    await make_housekeeping(in_service, reactor, batch=1).prune()
+    assert server.sql("SELECT count(*)::int FROM suspensions") == [(0,)]
+
+
 async def test_failure_does_not_stop_the_rest_of_housekeeping(server, acting, rounds):
     """A suspension that can't be ended and a table that can't be pruned are logged; everything else is done."""
     stuck, _ = await over(server, acting, "stuck", "over")

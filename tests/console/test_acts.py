@@ -72,6 +72,34 @@ async def test_player_renamed_during_the_deletion_stays(console, server, reactor
     assert server.sql("SELECT username FROM users") == [("anna",)]
 
 
+async def test_act_is_seen_in_public_lists_at_once(console, server, ann):
+    """The process that performs it forgets its caches of the leaderboard and of recent replays."""
+    client, player, replay_path = ann
+    replay_id = replay_path.removeprefix("/replays/")
+
+    async def lists():
+        return [
+            str((await server.ask("GET", f"/api/{path}", bearer=client.tokens.access_token)).json)
+            for path in ("leaderboard", "replays/recent")
+        ]
+
+    board, recent = await lists()
+    assert ("Rude" in board, replay_id in recent) == (True, True)
+    await act(console, "PUT", f"{player}/entry", display_name="Polite")
+    await act(console, "PUT", f"{replay_path}/listed", listed=False)
+    board, recent = await lists()
+    assert ("Polite" in board, replay_id in recent) == (True, False)
+
+
+async def test_deletion_of_a_large_account_is_one_act(console, server, ann):
+    """While its replays are deleted in batches, a repetition of the request changes nothing."""
+    _, player, _ = ann
+    server.sql("INSERT INTO large_accounts (user_id, erased) SELECT id, true FROM users")
+    done = await act(console, "POST", f"{player}/delete", username="ann")
+    assert (done["changed"], done["settled"]) == (False, False)
+    assert server.sql("SELECT count(*)::int FROM admin_acts WHERE act = 'delete'") == [(0,)]
+
+
 async def test_several_players_are_suspended_together(console, server, ann):
     """Each existing player is suspended once; the answer lists the missing ids."""
     _, player, _ = ann

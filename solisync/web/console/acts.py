@@ -152,6 +152,7 @@ class Acts:
     settings: ServingSettings
     database: Database
     publish: Publish
+    forget: Callable[[], None]
     passwords: Passwords
     reactor: ReactorBase
     now: Callable[[], datetime]
@@ -300,7 +301,7 @@ class Acts:
 
     def _acting(self, body: ActBody, actor: Actor) -> Acting:
         why = Why(body.reason, body.note)
-        return Acting(database=self.database, publish=self.publish, by=actor, why=why)
+        return Acting(database=self.database, publish=self.publish, forget=self.forget, by=actor, why=why)
 
     async def _act(self, act: Act, target: str, body: ActBody, actor: Actor, **given: Any) -> Acted:
         done = await self._acting(body, actor).perform(act, target, **given)

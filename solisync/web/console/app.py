@@ -141,6 +141,7 @@ def make_console(parts: Parts) -> Site:
             settings=settings,
             database=database,
             publish=parts.bus.publish,
+            forget=parts.forget_lists,
             passwords=parts.passwords,
             reactor=reactor,
             now=now,
