@@ -163,7 +163,10 @@ class DatabaseError(Exception):
 
 
 class Declined(DatabaseError):
-    """The server did nothing: it is read-only or full, or its pooler is misconfigured; the client gets a 503."""
+    """The server did nothing: it is read-only or full, its pooler is misconfigured, or another node migrates.
+
+    The client gets a 503.
+    """
 
 
 class TransactionAborted(DatabaseError):

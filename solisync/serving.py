@@ -120,7 +120,10 @@ class Solisync(Daemon):
         self._log.info("stopped")
 
     async def _open(self) -> None:
-        """Start the embedded database, migrate, and fill the pool; keep trying while the database is unreachable."""
+        """Start the embedded database, migrate, and fill the pool; keep trying while the database is unreachable.
+
+        A migration of another node may take any time.
+        """
         dsn = self.parts.settings.database_url
         if self.embedded is not None:
             await self.embedded.start()

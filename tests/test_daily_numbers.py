@@ -4,8 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
+from psycopg2.extensions import parse_dsn
 
 from solisync.acts import players
+from solisync.postgres import opening
+from solisync.postgres.transaction import in_transaction
 from solisync.rules.shapes import NIL
 from solisync.storage.operators import daily_numbers
 from tests.harness.acting import act
@@ -15,6 +18,7 @@ from tests.harness.footprint import COLUMNS
 from tests.harness.housekeeping import make_housekeeping
 from tests.harness.payloads import replay
 from tests.harness.players import players as with_sessions
+from tests.harness.postgres import connect, run_sql
 
 MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
@@ -222,3 +226,19 @@ def test_no_number_names_a_player(server):
     """The tables of numbers have only days, times and counts, so exports and deletions don't concern them."""
     columns = [row for row in server.sql(COLUMNS) if row[0] in ("daily_numbers", "account_deletions")]
     assert [column for _, column in columns] == ["deleted_at", "day", "name", "count", "counted_at"]
+
+
+async def test_counting_may_take_longer_than_the_role_allows_behind_a_pooler(
+    migrated_database, open_database, reactor, monkeypatch
+):
+    """Only the transaction lifts the limit there, and the next client of the connection has it again."""
+    name = parse_dsn(migrated_database)["dbname"]
+    run_sql(migrated_database, f"ALTER ROLE CURRENT_USER IN DATABASE {name} SET statement_timeout = '200ms'")
+    monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)  # a pooler has numbers of its own
+    locking = connect(migrated_database)
+    locking.cursor().execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
+    reactor.callLater(0.6, locking.close)
+    async with open_database(migrated_database, statements=()).connection(bounded=False) as connection:
+        assert connection.server.pooled
+        await in_transaction(connection, daily_numbers.count)
+        assert await connection.execute("SHOW statement_timeout") == [("200ms",)]

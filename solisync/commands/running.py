@@ -161,14 +161,12 @@ async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str
 
 
 @asynccontextmanager
-async def database(
-    settings: Settings, reactor: ReactorBase, *, migrating: bool = True, create: bool = False
-) -> AsyncIterator[Database]:
-    """Yield a Database with one connection, after updating its schema.
+async def database(settings: Settings, reactor: ReactorBase, *, create: bool = False) -> AsyncIterator[Database]:
+    """Yield a Database with one connection; it must exist with a schema of this version.
 
-    If `migrating` is false, the schema must be up to date already. An embedded database must exist, unless `create`.
+    With `create`, an embedded database is created if there is none, and the schema is updated.
     """
-    begin: Callable[[str], Awaitable[object]] = partial(_migrate if migrating else _check_schema, reactor)
+    begin: Callable[[str], Awaitable[object]] = partial(_migrate if create else _check_schema, reactor)
     async with reached(settings, reactor, begin, create=create) as (dsn, _):
         opened = Database(reactor=reactor, size=1, statements=())
         opened.open(dsn)

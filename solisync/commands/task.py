@@ -61,11 +61,8 @@ class Task:
             yield statements
 
     def database(self, *, create: bool = False) -> AbstractAsyncContextManager[Database]:
-        """Return a Database like the service's, for short transactions, which may be retried.
-
-        With `create`, an embedded database is created if there is none, and the schema is updated.
-        """
-        return running.database(self.settings, self.reactor, migrating=create, create=create)
+        """Return a Database like the service's, for short transactions, which may be retried; see running.database."""
+        return running.database(self.settings, self.reactor, create=create)
 
     @asynccontextmanager
     async def acting(self) -> AsyncIterator[Acting]:

@@ -120,9 +120,9 @@ async def migrate(
     """Apply the migrations that the database lacks, and return their names.
 
     Raises errors that a later attempt may not meet: ConnectionFailed if no server accepts writes, TransactionAborted
-    if the database was lost, Declined if it is full. Raises FatalError if the encoding is wrong, a migration fails, or
-    an applied one was edited. A newer database causes only a warning in the log, because old nodes must be able to
-    restart during a rolling upgrade.
+    if the database was lost, Declined if it is full or another node migrates for long. Raises FatalError if the
+    encoding is wrong, a migration fails, or an applied one was edited. A newer database causes only a warning in the
+    log, because old nodes must be able to restart during a rolling upgrade.
     """
     async with migrating(reactor, dsn, times) as connection:
         return await apply(reactor, connection, migrations, times)

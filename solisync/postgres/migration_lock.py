@@ -18,13 +18,13 @@ from twisted.internet.base import ReactorBase
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ..errors import ConnectionFailed, FatalError, WrongSchema
+from ..errors import ConnectionFailed, Declined, FatalError, WrongSchema
 from .connection import Connection
 from .opening import open_connection
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
-LOCK_WAIT_SECONDS = 300.0
+LOCK_WAIT_SECONDS = 300.0  # then a command ends, and a service begins to wait anew
 
 # Lifts the role's time limits, because a migration may take long. Not every server knows all of these settings.
 BEGIN = """
@@ -57,7 +57,8 @@ async def migrating(
     """Yield a connection while a second one holds the lock: no other node migrates, and no service opens the database.
 
     If the connection with the lock is lost, the yielded one is closed. Raises ConnectionFailed, also for a server that
-    accepts no writes, or ConnectionLost; raises FatalError for a wrong encoding or schema, and after LOCK_WAIT_SECONDS.
+    accepts no writes, or ConnectionLost; raises Declined if another node keeps the lock for LOCK_WAIT_SECONDS. Raises
+    FatalError for a wrong encoding or schema.
     """
     try:
         holder = await open_connection(reactor, dsn, bounded=False)
@@ -94,7 +95,7 @@ async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None
         await holder.execute("ROLLBACK")
         waited = reactor.seconds() - began
         if waited > LOCK_WAIT_SECONDS:
-            raise FatalError(f"solisync: another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
+            raise Declined(f"another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
         if waited > notice and not noticed:
             _log.info("another node is migrating, waiting", waiting=True)
             noticed = True

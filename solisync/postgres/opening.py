@@ -37,10 +37,13 @@ _SETTINGS = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE {own} AND current_setting('synchronous_commit') = 'off'
 """
 
-# Time limits that the server keeps, because a node that vanishes must not hold its locks.
+# Time limits that the server keeps, because a node that vanishes must not hold its locks. A connection without limits
+# lifts those that the role may have for a pooler.
 _TIMEOUTS = """
-    SELECT set_config('statement_timeout', '5s', false), set_config('lock_timeout', '4s', false),
-        set_config('idle_in_transaction_session_timeout', '10s', false)
+    SELECT set_config(name, CASE WHEN {bounded} THEN limited ELSE '0' END, false)
+    FROM (VALUES
+        ('statement_timeout', '5s'), ('lock_timeout', '4s'), ('idle_in_transaction_session_timeout', '10s')
+    ) AS timeouts (name, limited)
     WHERE {own}
 """
 
@@ -83,7 +86,7 @@ async def open_connection(
     in_public: bool = True,
     times: PoolTimes = TIMES,
 ) -> Connection:
-    """Connect, set the server's time limits if `bounded`, and prepare the `statements` that fit the schema.
+    """Connect, set the server's time limits if `bounded` and lift them if not, and prepare `statements` if they fit.
 
     The first host and address whose server answers as the DSN demands wins. Raises ConnectionFailed if none answers
     within `times.connect`, which counts for each separately. Raises WrongSchema, unless `in_public` is false, if the
@@ -126,8 +129,8 @@ async def _open(
         direct = f"pg_backend_pid() = {_backend_pid(connection)}"
         # A connection that prepares statements doesn't share its connection to the server.
         own = "true" if statements else direct
-        parts = [_TIME_ZONE, _SETTINGS, *([_TIMEOUTS] if bounded else []), _SERVER]
-        rows = await connection.send("; ".join(parts).format(own=own, direct=direct))
+        parts = "; ".join((_TIME_ZONE, _SETTINGS, _TIMEOUTS, _SERVER))
+        rows = await connection.send(parts.format(own=own, direct=direct, bounded=bounded))
         server = _identify(connection, rows[0])
         if statements and not server.misplaced:
             await _prepare(connection, statements)

@@ -12,9 +12,11 @@ from twisted.internet.threads import deferToThread
 from solisync.client import ApiError
 from solisync.commands import reset_password
 from solisync.commands.main import main as solisync_main
+from solisync.postgres.migrate import load_migrations, migrate
 from tests.harness.concurrency import wait_for
 from tests.harness.constants import BIN, PASSWORD, PATIENCE
 from tests.harness.entry_points import SOLISYNC, anew, start
+from tests.harness.postgres import run_sql
 from tests.harness.processes import processes_in, run, terminal
 from tests.harness.service import ready
 
@@ -229,6 +231,22 @@ def test_reset_creates_no_database(place):
         ]
     assert not (place / "missing").exists()
     assert not (place / "postgresql").exists()
+
+
+@pytest.mark.parametrize("applied", [0, *(each.number for each in load_migrations()[-2:-1])])
+async def test_reset_leaves_an_older_schema_unchanged(reactor, empty_database, applied):
+    """Nodes of the version before may run on it. The command prints one line with the remedy."""
+    if applied:
+        await migrate(reactor, empty_database, [each for each in load_migrations() if each.number <= applied])
+    tables = "SELECT oid, relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY oid"
+    before = run_sql(empty_database, tables)
+    refused = run(*SCRIPT, "ann", stdin=NEW.encode(), DATABASE_URL=empty_database)
+    latest = load_migrations()[-1].number
+    says = f"solisync: the database schema is at {applied}, but this version needs {latest}: run solisync --migrate"
+    assert (refused.status, refused.out, refused.err) == (1, [], [says])
+    assert run_sql(empty_database, tables) == before
+    if applied:
+        assert run_sql(empty_database, "SELECT max(number) FROM schema_migrations") == [(applied,)]
 
 
 def test_reset_is_in_the_audit_trail(server):

@@ -97,6 +97,16 @@ async def test_connection_without_a_pooler_needs_no_role_settings(reactor, dsn):
     connection.close()
 
 
+async def test_unbounded_connection_lifts_the_limits_of_the_role(reactor, empty_database):
+    """A role that has limits for a pooler has them without a pooler too."""
+    role = f"ROLE CURRENT_USER IN DATABASE {empty_database.partition('dbname=')[2]}"
+    for name in LIMITS:
+        run_sql(empty_database, f"ALTER {role} SET {name} = '3s'")
+    connection = await open_connection(reactor, empty_database, bounded=False)
+    assert [await connection.execute(f"SHOW {name}") for name in LIMITS] == [[("0",)]] * len(LIMITS)
+    connection.close()
+
+
 @pytest.mark.parametrize("port", [" port=5432", ""])
 async def test_connection_reports_host_and_port_of_its_server(reactor, dsn, port):
     """The DSN may or may not name a port; two connections report the same."""

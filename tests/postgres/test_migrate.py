@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 from psycopg2.extensions import parse_dsn
@@ -252,6 +253,31 @@ async def test_migration_waits_for_a_node_of_the_version_before(reactor, empty_d
     assert await migrating == ["0001_one.sql"]
 
 
+async def test_command_gives_up_when_another_node_migrates_for_long(reactor, empty_database, monkeypatch):
+    """It ends with one line."""
+    monkeypatch.setattr(migration_lock, "LOCK_WAIT_SECONDS", 0.1)
+    with Holding(empty_database, LOCKED), pytest.raises(Declined, match="another node has been migrating"):
+        await migrate(reactor, empty_database, load_migrations())
+
+
+async def test_service_waits_as_long_as_another_node_migrates(reactor, empty_database, monkeypatch):
+    """A second worker that gave up would end the first one in the middle of its migration. The wait is logged once."""
+    monkeypatch.setattr(migration_lock, "LOCK_WAIT_SECONDS", 0.1)
+    old = Holding(empty_database, LOCKED)
+    opened = Mock(wraps=migration_lock.open_connection)
+    monkeypatch.setattr(migration_lock, "open_connection", opened)
+    with capturedLogs() as events:
+        node = begin(reactor, empty_database, quiet_seconds=0.0, times=PoolTimes(reconnect=0.01))
+        try:
+            await until(reactor, lambda: opened.call_count > 3)  # it has waited anew
+            old.end()
+            await ready(reactor, node.client())
+        finally:
+            await node.service.stopService()
+    lines = [text for event in events if "waiting for the database" in (text := formatEvent(event))]
+    assert lines == ["waiting for the database: another node has been migrating for 0.1 s"]
+
+
 async def test_waiting_for_the_lock_keeps_no_connection_of_a_pooler(reactor, empty_database):
     """No transaction is open between two tries: otherwise waiting nodes could take all connections of the pooler."""
     old = Holding(empty_database, LOCKED)
@@ -383,6 +409,23 @@ async def test_index_is_created_concurrently_after_any_earlier_attempt(reactor, 
     assert applied(empty_database) == ["0001_one.sql", "0002_index.sql"]
     valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'one_n'::regclass"
     assert run_sql(empty_database, valid) == [(True,)]
+
+
+SLOW = """
+    CREATE TABLE one (n int);
+    INSERT INTO one VALUES (1);
+    CREATE FUNCTION slow(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep(0.5); RETURN n; END $$;
+"""
+
+
+async def test_index_may_take_longer_than_the_role_allows(reactor, empty_database, folder):
+    """The role's limits are for a pooler; without one, the migration lifts them."""
+    role = f"ROLE CURRENT_USER IN DATABASE {parse_dsn(empty_database)['dbname']}"
+    run_sql(empty_database, f"ALTER {role} SET statement_timeout = '100ms'")
+    index = "-- concurrently\nCREATE INDEX CONCURRENTLY one_n ON one (slow(n))"
+    migrations = load_migrations(folder(m0001_one=SLOW, m0002_index=index))
+    assert await migrate(reactor, empty_database, migrations) == ["0001_one.sql", "0002_index.sql"]
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1", "CREATE INDEX one_n ON one (n)", INDEX.partition("\n")[2] * 2])

@@ -90,6 +90,9 @@ COUNT = Statement(
     prepared=False,
 )
 
+# The connection lifts the role's limit itself, but not behind a pooler.
+LIFT_LIMIT = Statement("lift_statement_timeout", "SELECT set_config('statement_timeout', '0', true)", prepared=False)
+
 # One node counts at a time.
 TAKE_TURN = Query(
     "take_turn_in_counting", "SELECT pg_try_advisory_xact_lock(6129834572114804)", prepared=False, row=bool
@@ -98,7 +101,7 @@ TAKE_TURN = Query(
 
 async def count(transaction: Transaction) -> None:
     """Count the numbers of all days to count, unless another node is counting."""
-    if await transaction.one(TAKE_TURN):
+    if await transaction.one(TAKE_TURN, first=(LIFT_LIMIT,)):
         await transaction.run((COUNT,))
 
 
