@@ -1,7 +1,7 @@
 """What acts on large accounts leave for later, in batches: docs/moderation.md "Large accounts"."""
 
 from ..access.rate_limit import buckets_of
-from ..events.notices import Publish, boards_changed
+from ..events.notices import BoardsChanged, Publish
 from ..postgres.database import Database
 from ..postgres.transaction import Transaction
 from ..storage.operators import large_accounts
@@ -24,4 +24,4 @@ async def settle(database: Database, publish: Publish, account: Waiting) -> None
         pass
     if account.erased:
         await database.transact(accounts.delete, account.id, buckets_of(account.id))
-    publish(*boards_changed((), with_player=True))
+    publish(BoardsChanged())

@@ -8,7 +8,6 @@ from ..rules.events import (
     EndEvent,
     EndReason,
     HelloEvent,
-    ProgressEvent,
     StreamEvent,
     VerdictEvent,
     event_text,
@@ -39,7 +38,7 @@ class EncodedEvent:
     def __init__(self, event: StreamEvent) -> None:
         self.kind = type(event)
         self.text = event_text(event)
-        self.key: object = ProgressEvent  # `hello` has the revision, too
+        self.key: object = self.kind
         if isinstance(event, BoardEvent):
             self.key = event.board
         elif isinstance(event, VerdictEvent):

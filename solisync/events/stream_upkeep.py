@@ -6,6 +6,7 @@ One timer serves all streams. Each stream has its turn once a minute, and the tu
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
+from typing import TypeVar
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
@@ -18,6 +19,8 @@ from ..rules.events import HEARTBEAT, EndReason
 from ..storage import streams
 from .live_errors import LiveErrors
 from .stream import EncodedEvent, Stream, hello
+
+T = TypeVar("T")
 
 TICK_SECONDS = 0.25
 SLOTS = 100
@@ -56,7 +59,7 @@ class StreamUpkeep:
         self._slots: list[dict[Stream, None]] = [{} for _ in range(SLOTS)]
         self._by_expiry: dict[int, dict[Stream, None]] = {}
         self._suspects: dict[Stream, None] = {}  # streams whose session may have ended
-        self._unsure: dict[Stream, None] = {}  # streams that may have missed an event
+        self._unsure: dict[Stream, bool] = {}  # streams that may have missed an event; True: `hello` in any case
         self._looking = self._comparing = False
         self._next_slot = self._ticks = 0
         self._timer: IDelayedCall | None = None
@@ -90,9 +93,13 @@ class StreamUpkeep:
         """Check soon whether the sessions of these streams have ended."""
         self._suspects.update(dict.fromkeys(some))
 
-    def doubt(self, some: Iterable[Stream]) -> None:
-        """Compare these streams soon, because they may have missed an event."""
-        self._unsure.update(dict.fromkeys(some))
+    def doubt(self, some: Iterable[Stream], *, greet: bool = False) -> None:
+        """Compare these streams soon, because they may have missed progress.
+
+        With `greet`, each gets `hello`, because it may have missed an event that no revision shows.
+        """
+        for stream in some:
+            self._unsure[stream] = greet or self._unsure.get(stream, False)
 
     def _tick(self) -> None:
         self._timer = self._reactor.callLater(TICK_SECONDS, self._tick)
@@ -116,7 +123,7 @@ class StreamUpkeep:
             slot = self._slots[number % SLOTS]
             self._suspects.update(slot)
             if not self._hears_all():
-                self._unsure.update(slot)
+                self.doubt(slot)
 
     def _end_expired(self) -> None:
         now = self._now().timestamp()
@@ -127,7 +134,7 @@ class StreamUpkeep:
                 del alike[stream]
             self._end(due, "token_expired")
 
-    async def _look(self, some: list[Stream]) -> None:
+    async def _look(self, some: dict[Stream, None]) -> None:
         """End the streams whose sessions have ended."""
         self._looking = True
         try:
@@ -141,28 +148,28 @@ class StreamUpkeep:
         for reason in {*ended.values()}:
             self._end([stream for stream in some if ended.get(stream.session_id) == reason], reason)
 
-    async def _compare(self, some: list[Stream]) -> None:
-        """Send `hello` again to the streams that have missed a revision."""
+    async def _compare(self, some: dict[Stream, bool]) -> None:
+        """Send `hello` again to the streams that have missed a revision, and to those to greet."""
         self._comparing = True
-        known = [(stream, stream.revision) for stream in some]
+        known = [(stream, greet, stream.revision) for stream, greet in some.items()]
         try:
             stored = await self._database.run(streams.revisions, [stream.player for stream in some])
         except (DatabaseError, Unavailable) as error:
             self._errors.note("database", f"the revisions of streams can't be looked up, still trying: {error}")
-            self._unsure.update((stream, None) for stream in some if stream.open)
+            for stream, greet in some.items():
+                self.doubt([stream] if stream.open else (), greet=greet)
             return
         finally:
             self._comparing = False
-        for stream, revision in known:
+        for stream, greet, revision in known:
             newest = stored.get(stream.player)
-            if newest != revision and stream.revision == revision:  # otherwise it received a newer one during the query
+            if stream.revision != revision:  # it received a newer one during the query
+                newest = stream.revision
+            if greet or newest != stream.revision:
                 stream.revision = newest
                 self._tell(stream, hello(self._now(), newest))
 
 
-def _take(streams: dict[Stream, None], most: int) -> list[Stream]:
+def _take(streams: dict[Stream, T], most: int) -> dict[Stream, T]:
     """Remove and return the first streams."""
-    taken = [*islice(streams, most)]
-    for stream in taken:
-        del streams[stream]
-    return taken
+    return {stream: streams.pop(stream) for stream in [*islice(streams, most)]}

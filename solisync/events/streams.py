@@ -74,7 +74,7 @@ class Streams:
         )
         self._delivered = {kind: metrics.stream_events.labels(name) for kind, name in NAMES.items()}
         bus.subscribers.append(self.hear)
-        bus.on_loss = lambda: self._upkeep.doubt(self._open)
+        bus.on_loss = lambda: self._upkeep.doubt(self._open, greet=True)
 
     def __len__(self) -> int:
         return len(self._open)

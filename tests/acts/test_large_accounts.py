@@ -3,6 +3,7 @@
 import pytest
 
 from solisync.acts import large_accounts, players, profiles
+from solisync.events.notices import BoardsChanged
 from solisync.storage.operators.large_accounts import settle, waiting
 from tests.harness.acting import operator
 from tests.harness.players import players as new_players
@@ -126,6 +127,18 @@ async def test_interrupted_deletion_of_a_large_account_goes_on(server, reactor, 
             assert (await server.ask("DELETE", "/api/account", bearer=token)).status == 200
     assert server.sql("SELECT count(*) FROM users") == [(0,)]
     assert server.sql("SELECT count(*) FROM replays") == [(0,)]
+
+
+@pytest.mark.parametrize("act", [players.suspend, players.delete], ids=lambda act: act.name)
+async def test_streams_are_notified_when_the_batches_are_done(server, reactor, act):
+    """The boards may have changed with each batch."""
+    player, _ = fill(server)
+    told = []
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(act, player)
+        for account in await acting.database.run(waiting):
+            await large_accounts.settle(acting.database, lambda *notices: told.extend(notices), account)
+    assert told == [BoardsChanged()]
 
 
 async def test_command_ends_when_the_batches_are_done(administrate, server):

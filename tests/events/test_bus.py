@@ -111,6 +111,23 @@ async def test_stream_gets_progress_that_its_process_missed(server, reactor, lis
         await elsewhere.service.stopService()
 
 
+async def test_streams_are_greeted_after_a_loss(server, reactor, listen):
+    """No revision shows a missed verdict or change of a board, so they get `hello` with the same one."""
+    ann = await server.player()
+    await won(ann)
+    streams = [await listen(server, ann), await listen(server, await server.player("bob"))]
+    for stream in streams:
+        await stream.next()
+    bus = server.service.parts.bus
+    await until(reactor, lambda: bus.hears)
+    before = [stream.repeats for stream in streams]
+    elsewhere = lambda number: encode_messages("elsewhere", number, ())  # noqa: E731
+    for number in (1, 3):
+        bus._hear(*elsewhere(number))
+    for stream, repeats in zip(streams, before, strict=True):
+        await stream.until(lambda stream=stream, repeats=repeats: stream.repeats > repeats)
+
+
 async def test_lone_process_sends_no_message(server, reactor, listen, monkeypatch):
     """Its own streams get the event. The next echo's number shows a later process that there were notices."""
     ann = await server.player()

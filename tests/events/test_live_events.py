@@ -243,12 +243,12 @@ async def test_client_class_iterates_over_events(server):
     heard = []
     async for event in ann.events("leaderboard"):
         heard.append(event)
-        if isinstance(event, HelloEvent):
+        if len(heard) == 1:
             await won(ann)
         elif isinstance(event, ProgressEvent):
             assert event.own
             await ann.end_sessions()
-    assert [type(event) for event in heard] == [HelloEvent, ProgressEvent, EndEvent]
+    assert [*dict.fromkeys(map(type, heard))] == [HelloEvent, ProgressEvent, EndEvent]  # `hello` may be repeated
     assert 1 <= ann.retry_seconds <= 10
     bob = await server.player("bob")
     with pytest.raises(ApiError) as caught:

@@ -12,7 +12,7 @@ from twisted.internet.protocol import Protocol
 
 from solisync.events import stream_upkeep
 from solisync.events.notices import BoardsChanged, ProgressStored, VerdictStored
-from solisync.events.stream import EncodedEvent
+from solisync.events.stream import EncodedEvent, hello
 from solisync.rules.events import BoardEvent
 from solisync.storage import streams as stored_streams
 from tests.harness.concurrency import until
@@ -245,6 +245,18 @@ async def test_frozen_client_has_few_waiting_events(server, reactor, listen):
     last = dict(stream.events)
     assert last["progress"]["revision"] == f"{999:032}"
     assert last["board"] == {"board": "leaderboard"}
+
+
+async def test_progress_does_not_replace_a_waiting_hello(server, reactor, listen):
+    """The client learns that it may have missed other events."""
+    stream, player = await frozen_stream(server, reactor, listen)
+    (ours,) = streams(server)._of_player[player]
+    streams(server)._tell(ours, hello(datetime.now(UTC), None))
+    newest = uuid4().hex
+    streams(server).hear(ProgressStored(player, newest, None))
+    stream.transport.resumeProducing()
+    await stream.until(lambda: stream.events[-1] == ("progress", {"revision": newest, "own": False}))
+    assert "hello" in dict(stream.events[1:])
 
 
 async def test_client_that_reads_byte_by_byte_has_few_waiting_events(server, reactor, listen):

@@ -24,6 +24,7 @@ class EventClient(Protocol):
         self.events = []
         self.retries = []
         self.heartbeats = 0
+        self.repeats = 0  # of `hello` with a known revision: not in `events`, since other processes may cause one
         self.whole = False  # whether the last chunk has arrived
         self.lost = False
         self._text = b""
@@ -68,12 +69,19 @@ class EventClient(Protocol):
             values = {name: value.removeprefix(" ") for name, value in fields}
             if "event" in values:
                 assert len(fields) == 2, "the data of an event is one line"
-                self.events.append((values["event"], json.loads(values["data"])))
+                self._add(values["event"], json.loads(values["data"]))
             elif "retry" in values:
                 self.retries.append(int(values["retry"]))
             else:
                 assert [*values] == [""]
                 self.heartbeats += 1
+
+    def _add(self, name, data):
+        known = [event["revision"] for _, event in self.events if "revision" in event]
+        if name == "hello" and data["revision"] in known[-1:]:
+            self.repeats += 1
+        else:
+            self.events.append((name, data))
 
     def _wake(self):
         waiting, self._waiting = self._waiting, []

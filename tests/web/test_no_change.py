@@ -177,6 +177,17 @@ async def test_listing_a_replay_names_its_boards(server, consequences, score, op
     assert (forgotten, events) == (True, ["replay listed" if listed else "replay unlisted"])
 
 
+async def test_change_of_one_draw_mode_names_the_verified_board(server, consequences):
+    """The board of the other draw mode, and that of both, stay as they are."""
+    ann = await server.player("ann")
+    player = (await ann.me()).id
+    await ann.opt_in("Ann")
+    verified(server.dsn, player, 700)
+    replay_id = verified(server.dsn, player, 600, draw_mode="DrawThree", seed=SEED_OF_NO_DAY)
+    notices, *_ = await consequences(lambda: ann.set_listed(replay_id, False))
+    assert notices == [BoardsChanged(("verified",))]
+
+
 async def test_deleting_the_proof_of_a_best_score_changes_the_leaderboard(server, consequences):
     """An entry shows whether a replay proves its best score."""
     ann = await server.player("ann")

@@ -235,6 +235,20 @@ async def test_locked_player_can_not_change_what_others_see(server, reactor):
     await ann.delete_replay(held)
 
 
+async def test_locked_player_can_not_list_the_replays_of_a_joined_guest(server, reactor):
+    """They are held like an upload, also after the lock has ended."""
+    ann, guest = await server.player("ann"), server.client()
+    me = await ann.me()
+    await guest.guest()
+    replay_id = await guest.upload_replay(replay())
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.lock, me.id)
+        await ann.join(guest.tokens.refresh_token)
+        assert await refused(ann.set_listed(replay_id, True)) == (403, "an operator has locked this")
+        await acting.perform(players.unlock, me.id)
+    assert await refused(ann.set_listed(replay_id, True)) == (403, "an operator has locked this")
+
+
 async def test_older_node_can_not_rename_or_list_under_a_lock(server, reactor):
     """Its opt-in keeps name and visibility, and its listing leaves held replays unlisted."""
     ann, _ = await winner(server)

@@ -50,11 +50,15 @@ REGISTER = Statement(
 
 # The replays of a guest are unlisted. So their only evidence is on the board 'own', and the player's boards don't
 # change. A running check loses its claim, and is repeated for the player. A trigger counts for a player without a row.
+# A locked player's are held, like an upload of that player.
 MOVE = Statement(
     "move_replays_of_guest",
     """
     WITH moved AS (
-        UPDATE replays SET user_id = $1::uuid WHERE user_id = $2::uuid RETURNING id, size
+        UPDATE replays SET
+            user_id = $1::uuid,
+            held = coalesce(held, (SELECT true FROM profile_locks WHERE user_id = $1::uuid))
+        WHERE user_id = $2::uuid RETURNING id, size
     ), notes AS (
         UPDATE admin_notes SET user_id = $1::uuid FROM moved WHERE user_id = $2::uuid AND replay_id = moved.id
     ), marks AS (

@@ -94,16 +94,15 @@ AROUND = Query(
     row=converted(BoardEntry, time_seconds=Raw),
 )
 
-# The entries of a player on the boards that streams can name, by the names that streams use.
+# The entries of a player on the boards that streams can name. For streams, those of mode Classic are one board.
 SEEN = Query(
     "seen_of_player",
     f"""
-    SELECT CASE board WHEN 'classic' THEN 'verified' ELSE board END AS board,
-        row(display_name, replay_id, score, moves, undos)::text AS seen
+    SELECT board, row(display_name, replay_id, score, moves, undos)::text AS seen
     FROM board_evidence
     JOIN leaderboard ON leaderboard.user_id = board_evidence.user_id AND visible
     JOIN verdicts USING (replay_id)
-    WHERE board_evidence.user_id = $1::uuid AND ranked AND (board = 'classic' OR board LIKE 'daily/%')
+    WHERE board_evidence.user_id = $1::uuid AND ranked AND (board LIKE 'classic%' OR board LIKE 'daily/%')
     UNION ALL
     SELECT 'leaderboard', row(display_name, best_score, best_time_secs, recorded_at, {VERIFIED})::text
     FROM leaderboard WHERE user_id = $1::uuid AND visible
@@ -135,7 +134,8 @@ async def changed_by(
     before = dict(await transaction.many(SEEN, player, first=(LOCK, player)))
     result = await work(transaction, *arguments, **options)
     after = dict(await transaction.many(SEEN, player))
-    return result, tuple(sorted({board for board, _ in before.items() ^ after.items()}))
+    changed = {board for board, _ in before.items() ^ after.items()}
+    return result, tuple(sorted({"verified" if board.startswith("classic") else board for board in changed}))
 
 
 @one("SELECT $1::date <= (clock_timestamp() AT TIME ZONE 'UTC')::date", row=bool)
