@@ -24,7 +24,6 @@ from .opening import open_connection
 
 LOCK_KEY = 0x736F6C6973796E63  # "solisync"
 POLL_SECONDS = 0.2
-LOCK_WAIT_SECONDS = 300.0  # then a command ends, and a service begins to wait anew
 
 # Lifts the role's time limits, because a migration may take long. Not every server knows all of these settings.
 BEGIN = """
@@ -43,6 +42,7 @@ class MigrationTimes:
     """The times for which a migration waits, in seconds."""
 
     notice: float = 1.0  # the wait for another node's migration before it is logged
+    wait: float = 300.0  # the whole wait for it; then a command ends, and a service begins to wait anew
     pause: float = 5.0  # the pause between two attempts while tables are in use
     patience: float = 300.0  # the total wait for such tables
 
@@ -57,7 +57,7 @@ async def migrating(
     """Yield a connection while a second one holds the lock: no other node migrates, and no service opens the database.
 
     If the connection with the lock is lost, the yielded one is closed. Raises ConnectionFailed, also for a server that
-    accepts no writes, or ConnectionLost; raises Declined if another node keeps the lock for LOCK_WAIT_SECONDS. Raises
+    accepts no writes, or ConnectionLost; raises Declined if another node keeps the lock for `times.wait`. Raises
     FatalError for a wrong encoding or schema.
     """
     try:
@@ -66,7 +66,7 @@ async def migrating(
         raise FatalError(f"solisync: {error}") from None
     try:
         await _check(holder)
-        await _lock(reactor, holder, times.notice)
+        await _lock(reactor, holder, times)
         connection = await open_connection(reactor, dsn, bounded=False)
         holder.when_lost(connection.close)
         yield connection
@@ -85,7 +85,7 @@ async def _check(holder: Connection) -> None:
         raise ConnectionFailed(f"{holder.server.name} accepts no writes: it is a standby, or set to be read-only")
 
 
-async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None:
+async def _lock(reactor: ReactorBase, holder: Connection, times: MigrationTimes) -> None:
     began = reactor.seconds()
     noticed = False
     while True:
@@ -94,9 +94,9 @@ async def _lock(reactor: ReactorBase, holder: Connection, notice: float) -> None
             return
         await holder.execute("ROLLBACK")
         waited = reactor.seconds() - began
-        if waited > LOCK_WAIT_SECONDS:
-            raise Declined(f"another node has been migrating for {LOCK_WAIT_SECONDS:g} s")
-        if waited > notice and not noticed:
+        if waited > times.wait:
+            raise Declined(f"another node has been migrating for {times.wait:g} s")
+        if waited > times.notice and not noticed:
             _log.info("another node is migrating, waiting", waiting=True)
             noticed = True
         await deferLater(reactor, POLL_SECONDS)

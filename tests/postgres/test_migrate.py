@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -11,6 +12,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 
+from solisync import serving
 from solisync.client import ApiError
 from solisync.errors import ConnectionFailed, ConnectionLost, Declined, FatalError
 from solisync.postgres import TIMES, PoolTimes, migration_lock
@@ -253,16 +255,18 @@ async def test_migration_waits_for_a_node_of_the_version_before(reactor, empty_d
     assert await migrating == ["0001_one.sql"]
 
 
-async def test_command_gives_up_when_another_node_migrates_for_long(reactor, empty_database, monkeypatch):
+SHORT = MigrationTimes(wait=0.1)
+
+
+async def test_command_gives_up_when_another_node_migrates_for_long(reactor, empty_database):
     """It ends with one line."""
-    monkeypatch.setattr(migration_lock, "LOCK_WAIT_SECONDS", 0.1)
     with Holding(empty_database, LOCKED), pytest.raises(Declined, match="another node has been migrating"):
-        await migrate(reactor, empty_database, load_migrations())
+        await migrate(reactor, empty_database, load_migrations(), SHORT)
 
 
 async def test_service_waits_as_long_as_another_node_migrates(reactor, empty_database, monkeypatch):
     """A second worker that gave up would end the first one in the middle of its migration. The wait is logged once."""
-    monkeypatch.setattr(migration_lock, "LOCK_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(serving, "migrate", partial(migrate, times=SHORT))
     old = Holding(empty_database, LOCKED)
     opened = Mock(wraps=migration_lock.open_connection)
     monkeypatch.setattr(migration_lock, "open_connection", opened)

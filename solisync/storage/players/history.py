@@ -211,7 +211,7 @@ async def store(statements: Statements, occurrences: Sequence[Occurrence]) -> No
 @count(f"""
     DELETE FROM account_history WHERE id IN (
         SELECT id FROM (
-            SELECT id, happened_at FROM account_history WHERE happened_at <= clock_timestamp() ORDER BY id LIMIT $2::int
+            SELECT id, happened_at FROM account_history WHERE clock_timestamp() >= happened_at ORDER BY id LIMIT $2::int
         ) AS oldest
         WHERE happened_at < {NOW} - make_interval(days => $1::int)
     ) RETURNING true
