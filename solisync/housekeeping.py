@@ -30,8 +30,8 @@ from .storage.replays import checks
 
 MINUTE, HOUR = 60.0, 3_600.0
 EVERY_SECONDS = 61.0  # from round to round: a second more than MINUTE, or a round that is early would find nothing due
-# After this time, a round begins no more batches: the next one goes on. So a large job delays no other, and no other
-# process takes over jobs whose claims have become older than MINUTE.
+# After this time, a job ends with the batch that it is in, and goes on in the next round. Otherwise one large job would
+# delay the others, and other processes would claim them all again after MINUTE.
 ROUND_SECONDS = 30.0
 BATCH = 1_000
 
@@ -226,10 +226,12 @@ class Housekeeping:
 
         deleted = 0
         after: str | None = NIL
-        while after is not None and self._goes_on():
+        while after is not None:
             page = await self._database.run(guests.page, after, self._guest_days, self._batch)
             deleted += sum([await self._database.transact(delete, guest) for guest in page.abandoned])
             after = page.last
+            if after is not None and not self._goes_on():
+                break
         if deleted:
             self._log.info("unused guests deleted: {count}", count=deleted)
         return deleted
@@ -238,7 +240,7 @@ class Housekeeping:
         """Do what acts on large accounts have left."""
         waiting = await self._database.run(large_accounts.waiting)
         for account in waiting:
-            await settle(self._database, self._acting.publish, account)
+            await settle(self._database, self._acting.publish, account, self._goes_on)
         return len(waiting)
 
     async def _count_days(self) -> int:

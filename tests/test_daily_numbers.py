@@ -231,10 +231,10 @@ def test_no_number_names_a_player(server):
 async def test_counting_may_take_longer_than_the_role_allows_behind_a_pooler(
     migrated_database, open_database, reactor, monkeypatch
 ):
-    """Only the transaction lifts the limit there, and the next client of the connection has it again."""
+    """The transaction alone lifts the limit: the next client of the connection has it again."""
     name = parse_dsn(migrated_database)["dbname"]
     run_sql(migrated_database, f"ALTER ROLE CURRENT_USER IN DATABASE {name} SET statement_timeout = '200ms'")
-    monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)  # a pooler has numbers of its own
+    monkeypatch.setattr(opening, "_backend_pid", lambda connection: -1)  # the server of a pooler has another pid
     locking = connect(migrated_database)
     locking.cursor().execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE")
     reactor.callLater(0.6, locking.close)

@@ -140,7 +140,7 @@ async def test_rows_of_a_player_are_limited_per_day(server, observing):
 
 
 async def test_name_is_reviewed_after_the_daily_limit_of_rows(server, observing):
-    """Of the changes beyond the limit, the history keeps the last."""
+    """The history keeps the last of the changes beyond the limit."""
     ann = (await (await server.player("ann")).me()).id
     await server.service.parts.history.flush()
     kept, _ = observing()
@@ -161,8 +161,8 @@ async def test_name_is_reviewed_after_the_daily_limit_of_rows(server, observing)
     ]
 
 
-async def test_rows_of_a_clock_that_was_ahead_keep_no_others(server, open_database):
-    """They stay until their time has come."""
+async def test_rows_of_a_clock_that_was_ahead_delay_no_deletion(server, open_database):
+    """Housekeeping deletes the older rows behind them."""
     old = "INSERT INTO account_history (happened_at, event, times) SELECT now() + %s::interval, 'x', 1"
     for ago in ("1 year", "1 year", "-40 days"):
         server.sql(old, (ago,))

@@ -1,5 +1,7 @@
 """What acts on large accounts leave for later, in batches: docs/moderation.md "Large accounts"."""
 
+from collections.abc import Callable
+
 from ..access.rate_limit import buckets_of
 from ..events.notices import BoardsChanged, Publish
 from ..postgres.database import Database
@@ -18,10 +20,13 @@ async def erase(transaction: Transaction, user_id: str) -> bool:
     return await accounts.delete(transaction, user_id, buckets_of(user_id))
 
 
-async def settle(database: Database, publish: Publish, account: Waiting) -> None:
-    """Do what is left of a large account. An interruption keeps the batches that are done."""
+async def settle(
+    database: Database, publish: Publish, account: Waiting, goes_on: Callable[[], bool] = lambda: True
+) -> None:
+    """Do what is left of a large account, while `goes_on()` after each batch. An interruption keeps what is done."""
     while await database.run(large_accounts.settle, account.id, BATCH):
-        pass
+        if not goes_on():
+            return
     if account.erased:
         await database.transact(accounts.delete, account.id, buckets_of(account.id))
     publish(BoardsChanged())

@@ -164,7 +164,7 @@ async def migrate_database(settings: Settings, reactor: ReactorBase) -> list[str
 async def database(settings: Settings, reactor: ReactorBase, *, create: bool = False) -> AsyncIterator[Database]:
     """Yield a Database with one connection; it must exist with a schema of this version.
 
-    With `create`, an embedded database is created if there is none, and the schema is updated.
+    With `create`, a missing embedded database is created, and the schema is updated.
     """
     begin: Callable[[str], Awaitable[object]] = partial(_migrate if create else _check_schema, reactor)
     async with reached(settings, reactor, begin, create=create) as (dsn, _):

@@ -42,7 +42,7 @@ class MigrationTimes:
     """The times for which a migration waits, in seconds."""
 
     notice: float = 1.0  # the wait for another node's migration before it is logged
-    wait: float = 300.0  # the whole wait for it; then a command ends, and a service begins to wait anew
+    wait: float = 300.0  # the whole wait for it; then a command ends, and a service waits again
     pause: float = 5.0  # the pause between two attempts while tables are in use
     patience: float = 300.0  # the total wait for such tables
 

@@ -56,7 +56,7 @@ async def test_suspension_ends_at_its_time(server, acting, recorded, in_service,
 
 
 async def test_all_suspensions_that_are_over_end_in_one_round(server, acting, in_service, reactor):
-    """However small the batches are."""
+    """A round has as many batches as it needs."""
     await over(server, acting, "one", "two", "three")
     await make_housekeeping(in_service, reactor, batch=1).prune()
     assert server.sql("SELECT count(*)::int FROM suspensions") == [(0,)]

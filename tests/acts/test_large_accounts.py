@@ -141,6 +141,19 @@ async def test_streams_are_notified_when_the_batches_are_done(server, reactor, a
     assert told == [BoardsChanged()]
 
 
+async def test_batches_end_with_the_time_of_the_round(server, reactor):
+    """The account waits for the next round, and streams are notified then."""
+    player, _ = fill(server, LARGE + 5_000)
+    told = []
+    async with operator(reactor, server.dsn) as acting:
+        await acting.perform(players.delete, player)
+        (account,) = await acting.database.run(waiting)
+        given = acting.database, lambda *notices: told.extend(notices), account, lambda: False
+        await large_accounts.settle(*given)
+        assert (await acting.database.run(waiting), told) == ([account], [])
+    assert server.sql("SELECT count(*) FROM replays") == [(LARGE + 5_000 - large_accounts.BATCH,)]
+
+
 async def test_command_ends_when_the_batches_are_done(administrate, server):
     """An operator who reads that a player is suspended finds no list with the player."""
     fill(server)

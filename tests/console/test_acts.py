@@ -72,7 +72,7 @@ async def test_player_renamed_during_the_deletion_stays(console, server, reactor
     assert server.sql("SELECT username FROM users") == [("anna",)]
 
 
-async def test_act_is_seen_in_public_lists_at_once(console, server, ann):
+async def test_public_lists_show_an_act_immediately(console, server, ann):
     """The process that performs it forgets its caches of the leaderboard and of recent replays."""
     client, player, replay_path = ann
     replay_id = replay_path.removeprefix("/replays/")

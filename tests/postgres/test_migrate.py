@@ -259,7 +259,7 @@ SHORT = MigrationTimes(wait=0.1)
 
 
 async def test_command_gives_up_when_another_node_migrates_for_long(reactor, empty_database):
-    """It ends with one line."""
+    """The command prints this one line."""
     with Holding(empty_database, LOCKED), pytest.raises(Declined, match="another node has been migrating"):
         await migrate(reactor, empty_database, load_migrations(), SHORT)
 
@@ -271,9 +271,9 @@ async def test_service_waits_as_long_as_another_node_migrates(reactor, empty_dat
     opened = Mock(wraps=migration_lock.open_connection)
     monkeypatch.setattr(migration_lock, "open_connection", opened)
     with capturedLogs() as events:
-        node = begin(reactor, empty_database, quiet_seconds=0.0, times=PoolTimes(reconnect=0.01))
+        node = begin(reactor, empty_database, quiet_seconds=0.0)
         try:
-            await until(reactor, lambda: opened.call_count > 3)  # it has waited anew
+            await until(reactor, lambda: opened.call_count > 3)  # the node has waited again
             old.end()
             await ready(reactor, node.client())
         finally:

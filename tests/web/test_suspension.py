@@ -236,7 +236,7 @@ async def test_locked_player_can_not_change_what_others_see(server, reactor):
 
 
 async def test_locked_player_can_not_list_the_replays_of_a_joined_guest(server, reactor):
-    """They are held like an upload, also after the lock has ended."""
+    """The replays are held like an upload, also after the lock has ended."""
     ann, guest = await server.player("ann"), server.client()
     me = await ann.me()
     await guest.guest()

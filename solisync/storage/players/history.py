@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from ...postgres.declared import count, many, maybe
 from ...postgres.statement import Query, Statement
@@ -74,7 +74,8 @@ class RegisteredPlayer(ChangedProfile):
 DAILY_MAX = 200  # rows that requests cause for a player in a UTC day: up to 200 refusals and up to 200 other events
 REFUSALS = ("login failed", "refresh refused", "recovery refused", "password change refused")
 MORE, MORE_REFUSALS = "more events", "more refusals"  # the event of the row that follows DAILY_MAX rows
-REVIEWED = ("opted in", "avatar changed")  # the lists of the review are made from these rows
+Change = Literal["opted in", "avatar changed"]  # of the public profile: the review lists these rows
+REVIEWED = get_args(Change)
 
 # Keeps two nodes from both storing the last row of a day. Each node holds it for one statement, once a second.
 TAKE_TURNS = Statement("take_turns_in_history", "SELECT pg_advisory_xact_lock(6129834572114803)")
@@ -185,7 +186,6 @@ LAST = """NOT EXISTS (
             WHERE later.user_id = changed.user_id AND later.id > changed.id AND later.event = changed.event
         )"""
 
-Change = Literal["opted in", "avatar changed"]
 NAMED = _changed("names", "opted in", ChangedProfile, f"display_name IS NOT NULL AND {LAST}")
 PICTURED = _changed("avatars", "avatar changed", ChangedProfile, f"avatar_extension IS NOT NULL AND {LAST}")
 REGISTERED = _changed("players", "register", RegisteredPlayer, "true", ", client")
