@@ -93,7 +93,7 @@ def pytest_configure(config):
     # There is no deadline, because a busy machine may be slow. Without --fire, the examples are the same each time, so
     # that no test fails by chance. `costly` distinguishes the profiles by their names.
     settings.register_profile("full", deadline=None, max_examples=100)
-    settings.register_profile("short", deadline=None, max_examples=30, derandomize=True)
+    settings.register_profile("short", deadline=None, max_examples=20, derandomize=True)
     settings.load_profile("full" if config.getoption("--fire") else "short")
     if config.getoption("--fire"):
         forking.PROGRAMS.clear()  # every program starts as an operator would start it

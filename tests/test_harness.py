@@ -43,6 +43,7 @@ def shown(tmp_path_factory):
     return "\n".join(done.out + done.err)
 
 
+@pytest.mark.long
 def test_failure_lost_in_a_cycle_fails_its_own_test(shown):
     """Only the garbage collector finds a failed Deferred in a cycle of references."""
     assert "::test_that_loses_a_failure - AssertionError" in shown, shown
@@ -50,6 +51,7 @@ def test_failure_lost_in_a_cycle_fails_its_own_test(shown):
     assert "6 passed, 4 errors" in shown
 
 
+@pytest.mark.long
 def test_logs_and_figures_of_both_processes_are_read(shown):
     """A secret in the logs of either process fails its last test, and the figures of both are printed."""
     for worker in ("gw0", "gw1"):

@@ -56,6 +56,7 @@ async def test_workers_end_with_their_parent(launch, reactor, initialized, place
     assert again.stop() == 0
 
 
+@pytest.mark.long
 async def test_workers_start_although_a_descriptor_is_beyond_the_limit(launch, reactor, shared_dsn):
     """A shell with a low `ulimit -n` may pass on descriptors that it has opened before."""
     program = (
@@ -211,6 +212,7 @@ def test_second_sigterm_in_the_handler_of_the_first_changes_nothing():
     assert stops == [signal.SIGTERM]
 
 
+@pytest.mark.long
 async def test_new_workers_use_a_changed_secret(launch, reactor, shared_dsn, place):
     """After SIGHUP the workers sign with the new content of the secret's file. A bad secret keeps the old workers."""
     file = place / "secret"

@@ -7,6 +7,7 @@ import sys
 import time
 
 import msgspec
+import pytest
 from twisted.internet.task import deferLater
 
 from solisync.checking import processes, queue_worker
@@ -180,6 +181,7 @@ async def test_checker_that_is_about_to_end_gets_no_job(reactor):
     await process.ended
 
 
+@pytest.mark.long
 async def test_third_lapsed_claim_makes_a_replay_undecided(checking, reactor):
     """Three checkers have died at this replay."""
     server = await checking(times={"claim": 0.3, "renew": 0.1, "restart": 0.1})
@@ -219,6 +221,7 @@ async def test_unreadable_row_does_not_block_other_replays(checking, reactor, mo
     assert checkers(os.getpid()) == before
 
 
+@pytest.mark.long
 async def test_checker_that_has_grown_is_replaced(checking, reactor, logs):
     """The checker ends after its search. A job that it hasn't begun goes to another one, without costing an attempt."""
     server = await checking()

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from twisted.internet.threads import deferToThread
 
 from tests.checking.uploads import checked, checkers, game, upload
@@ -16,6 +17,7 @@ def by_worker(process):
     return {worker: found for worker in workers(process) if (found := checkers(worker))}
 
 
+@pytest.mark.long
 async def test_one_worker_has_the_checkers(serve, reactor, shared_dsn):
     """When it dies, another worker gets them; a reload passes them to its successor. They end with the worker."""
     truncate(shared_dsn)

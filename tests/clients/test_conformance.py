@@ -81,6 +81,7 @@ def wrong(method):
     return [sys.executable, "-c", WRONG.replace("{method}", method)]
 
 
+@pytest.mark.long
 def test_suite_finds_a_client_that_counts_twice():
     """A client that sends a game under another id each time counts it again after a lost answer."""
     passed, lines = conform(["--only", "the answer about games is lost, and"], wrong(DOUBLING))
@@ -88,6 +89,7 @@ def test_suite_finds_a_client_that_counts_twice():
     assert re.search(r" [1-9]\d* doubled", lines[-1]), lines
 
 
+@pytest.mark.long
 def test_suite_finds_a_client_that_loses_games():
     """A client that takes each answer for one about all its games loses those that end during the request."""
     passed, lines = conform(["--only", "games are finished while others are on their way"], wrong(LOSING))

@@ -37,7 +37,7 @@ async def refusal(reactor, data_dir, *, create=False):
     return str(refused.value)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 async def test_commands_refuse_an_embedded_database_that_a_service_has_replaced(
     reactor, launch, initialized, place, shared_dsn, workers
 ):
@@ -95,7 +95,7 @@ def test_mark_stays_with_its_cluster(data_dir):
         check_not_replaced(other)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 async def test_start_that_has_lost_its_database_url_makes_no_new_database(reactor, launch, place, shared_dsn, workers):
     """The start ends with one line that names the setting and the switch, until the switch is given once."""
     data_dir = place / "data"

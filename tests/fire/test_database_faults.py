@@ -153,7 +153,6 @@ def forbid_writing(directory):
         subprocess.run(["true"], check=True, preexec_fn=limit, **as_user(user))
 
 
-@pytest.mark.short
 async def test_embedded_server_that_cannot_write_is_restarted(serve_embedded, place, reactor, figure):
     """The server ends when it fails to write its log; after the restart it has every acknowledged write."""
     process = await serve_embedded(place)

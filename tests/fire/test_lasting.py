@@ -13,8 +13,9 @@ from tests.harness.constants import SECRET
 from tests.harness.service import ready
 
 
-@pytest.mark.short
-@pytest.mark.parametrize("way", ["revoke --everyone", "another secret", "restore"])
+@pytest.mark.parametrize(
+    "way", ["revoke --everyone", "another secret", pytest.param("restore", marks=pytest.mark.short)]
+)
 async def test_operation_that_ends_all_sessions_loses_nobody(
     serve, migrated_database, empty_database, open_database, reactor, place, full, figure, way
 ):

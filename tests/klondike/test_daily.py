@@ -55,6 +55,7 @@ def test_search_chooses_the_deals_of_a_hundred_days():
         assert max(scores) >= SCORE_GOALS.get(goal_kind(day), 0), day
 
 
+@pytest.mark.long
 def test_command_prints_the_digits_of_the_table():
     status, out, err = made(FIRST, SECOND, "--processes", 2)
     assert (status, out) == (0, f"{SOLVED[FIRST]}{SOLVED[SECOND]}\n")

@@ -58,6 +58,7 @@ async def test_bad_connection_makes_the_pool_replace_all(make_database, dsn, rea
     await until(reactor, lambda: len(backends(dsn)) == 4 and not before & set(dict(backends(dsn))))
 
 
+@pytest.mark.long
 async def test_two_hundred_lost_connections_leak_nothing(make_database, dsn, reactor):
     """File descriptors, reactor registrations and backends are as many afterwards as before."""
 

@@ -27,7 +27,6 @@ DOORS = {
     "twistd --reactor=asyncio": (TWISTD[0], "--reactor=asyncio", *TWISTD[1:]),
     "workers": (*SOLISYNC, "--workers=2"),
 }
-DAILY = ("solisync", "twistd -n", "workers")
 
 
 class SteppedClock:
@@ -52,7 +51,7 @@ def clock(place):
 
 @pytest.mark.parametrize(
     "door",
-    [pytest.param(door, id=name, marks=() if name in DAILY else pytest.mark.long) for name, door in DOORS.items()],
+    [pytest.param(door, id=name, marks=() if name == "workers" else pytest.mark.long) for name, door in DOORS.items()],
 )
 async def test_step_of_the_clock_delays_no_reconnect(reactor, launch, initialized, place, clock, door):
     """A database restarts beside a step back or forth. The service soon uses it again, at every entry point."""

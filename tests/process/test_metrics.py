@@ -147,6 +147,7 @@ async def test_accounts_and_pushes_are_counted(service):
     assert await added("logins_total", "outcome", "ok", "wrong") == [2, 4]
 
 
+@pytest.mark.long
 async def test_lost_connections_are_counted(service):
     """The pool replaces connections that the server closed; its sampled numbers follow within seconds."""
     await service.reaches(POOL_SIZE, "database_connections", state="idle")
@@ -204,6 +205,7 @@ def files_of_metrics(process):
     return {file.name: file.stat() for file in file.parent.iterdir()}
 
 
+@pytest.mark.long
 async def test_service_without_room_for_metrics_serves(launch, reactor, shared_dsn):
     """Scrapes have the metrics of the node alone, and the log has the reason."""
     port = free_port()

@@ -170,6 +170,7 @@ async def test_change_appears_on_other_nodes_within_a_second(reactor, server):
     await other.service.stopService()
 
 
+@pytest.mark.long
 async def test_leaderboard_of_100_000_entries_is_read_by_its_index(server, full):
     """The list needs no sort, and a push updates by the primary key. Both hold from 10,000 entries on."""
     server.sql(

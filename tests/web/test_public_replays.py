@@ -136,6 +136,7 @@ def test_statements_of_1_1_0_keep_the_mark_of_verified_replays(server, statement
     assert server.sql(marked) == [(listed,)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("interrupted", [False, True])
 async def test_upgrade_adds_and_marks_all_replays(reactor, empty_database, interrupted):
     """A database of 1.0.0 gets the newest 20,000 in a moment, and all others in batches, also after a kill."""
