@@ -48,7 +48,7 @@ run run-pages: runnable $(SECRET)
 test: venv  ## run the default tests in parallel processes, each with its own PostgreSQL
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-fire: venv  ## run all tests in full, including the fire suite (needs nginx, faketime and openapi-python-client; up to an hour)
+fire: venv  ## run all tests in full, including the fire suite (needs nginx, faketime and openapi-python-client; an hour or two)
 	$(BIN)/python -m pytest --ignore=tests/deploy --ignore=tests/ha --ignore=tests/pages --ignore=tests/clients --fire
 
 test-deploy: venv  ## test the files in deploy/ with the real programs, and upgrades on a Debian (needs nginx, haproxy, pgbouncer, prometheus, node, mmdebstrap, systemd-container)

@@ -1,21 +1,22 @@
 """The number of cores that a process may use, and that bcrypt uses (docs/operations.md "Several processes")."""
 
 import os
-import subprocess
 import sys
 
 import pytest
 
 from solisync.process.cores import usable_cores
+from tests.harness.processes import run
 
 CORES = len(os.sched_getaffinity(0))
 WIDTH = """
-import os
+import os, sys
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 from twisted.internet import reactor
 from solisync.service import DNS_THREADS, make_service
 from solisync.settings.settings import ServingSettings
-make_service(ServingSettings.from_environ({"JWT_SECRET": "s" * 32}), reactor)
+environ = {"JWT_SECRET": "s" * 32, "SOLISYNC_DATA_DIR": sys.argv[1]}
+make_service(ServingSettings.from_environ(environ), reactor)
 print(reactor.getThreadPool().max - DNS_THREADS)
 """
 
@@ -40,10 +41,10 @@ def test_affinity_bounds_the_cores(tmp_path):
     assert usable_cores(tmp_path) == CORES
 
 
-def test_bcrypt_is_as_wide_as_the_affinity():
+def test_bcrypt_is_as_wide_as_the_affinity(tmp_path):
     """A service that may run on one core hashes one password at a time."""
-    width = subprocess.run([sys.executable, "-c", WIDTH], capture_output=True, check=True, text=True).stdout
-    assert int(width) == 1
+    done = run(sys.executable, "-c", WIDTH, tmp_path)
+    assert (done.out, done.err, done.status) == (["1"], [], 0)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from solisync.process import logs
 from solisync.process.audit import audit
 from solisync.web.wire.access_log import AccessLog
 from tests.harness.concurrency import wait_for
-from tests.harness.constants import PASSWORD, ROOT, SECRET
+from tests.harness.constants import NO_DATA_DIR, PASSWORD, ROOT, SECRET
 from tests.harness.entry_points import SOLISYNC, TAC, TWISTD, serving, start
 from tests.harness.http_requests import ask
 from tests.harness.payloads import replay
@@ -382,7 +382,8 @@ async def test_daemon_logs_json_to_its_file(place, reactor, shared_dsn):
     """`twistd --logfile` gets the same lines."""
     log, pid = place / "solisync.log", place / "solisync.pid"
     words = (TWISTD[0], f"--logfile={log}", f"--pidfile={pid}", "solisync", "--log-format", "json")
-    variables = {"JWT_SECRET": SECRET, "DATABASE_URL": shared_dsn, "SOLISYNC_LISTEN": f"unix:{place}/http.sock"}
+    variables = {"JWT_SECRET": SECRET, "DATABASE_URL": shared_dsn, "SOLISYNC_DATA_DIR": NO_DATA_DIR}
+    variables["SOLISYNC_LISTEN"] = f"unix:{place}/http.sock"
     assert (await deferToThread(lambda: run(*words, cwd=place, **variables))).status == 0
     await deferToThread(wait_for, lambda: "the database is open" in log.read_text())
     daemon = int(pid.read_text())
