@@ -501,8 +501,13 @@ def test_right_click_moves_to_a_foundation(visitor):
     ("width", "height", "card"), [(844, 390, 46), (667, 375, 38), (390, 844, 51), (1366, 650, 88), (1920, 940, 130)]
 )
 def test_board_and_controls_fit_into_the_window(visit, width, height, card):
-    """The buttons don't cover the board. A wide window has room for all controls of the page."""
+    """The buttons don't cover the board. A wide window has room for all controls of the page.
+
+    The date and the goal are the longest that a day can have.
+    """
     visitor = visit(has_touch=True)
+    day = {"date": "2026-09-30", "seed": 42, "description": "Score 5,000 points or more", "target_score": 5000}
+    visitor.context.route("**/api/daily-challenge", lambda route: route.fulfill(json=day | {"max_time_secs": None}))
     visitor.page.set_viewport_size({"width": width, "height": height})
     page = opened(visitor, "/play?daily")
     controls = "button, summary" if width > 1000 else ".tools button"
