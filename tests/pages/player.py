@@ -103,6 +103,11 @@ def until_journals(page, expression):
     return until(page, f"(async () => {expression})()")
 
 
+def until_stored(page, games):
+    """Wait until IndexedDB has this number of finished games. After an earlier exit, the next /play stores them."""
+    until_journals(page, f"(({{ known, unsaved }}) => known.length === {games} && !unsaved)({JOURNALS})")
+
+
 class Hand:
     """A hand that makes moves in a page, by mouse, finger or keyboard."""
 

@@ -1,6 +1,6 @@
 """Tests of the home page: the game to continue, and statistics of this browser's games and of the account."""
 
-from tests.pages.player import Hand, keep, opened, until_journals, won_game
+from tests.pages.player import Hand, keep, opened, until_journals, until_stored, won_game
 from tests.pages.visitor import until
 
 FACTS = """[...document.querySelectorAll("#standing dl > div")]
@@ -19,7 +19,7 @@ def win_of(visitor):
     keep(visitor.page, replay, moves[:-1])
     page = opened(visitor)
     Hand(page).drag(moves[-1])
-    until_journals(page, "(await (await web('journal.js')).journals()).known.length === 1")
+    until_stored(page, 1)
     return page
 
 

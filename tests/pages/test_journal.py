@@ -8,7 +8,18 @@ import pytest
 
 from tests.harness.constants import PASSWORD, PATIENCE
 from tests.harness.postgres import run_sql
-from tests.pages.player import JOURNALS, KEEP_JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
+from tests.pages.player import (
+    JOURNALS,
+    KEEP_JOURNALS,
+    Hand,
+    journals,
+    keep,
+    kept,
+    opened,
+    until_journals,
+    until_stored,
+    won_game,
+)
 from tests.pages.visitor import Game, until
 
 NIL = "00000000-0000-0000-0000-000000000000"
@@ -89,7 +100,7 @@ def test_win_is_stored_before_its_panel_is_loaded(visit):
     ann.context.route("**/win.js", lambda route: None)  # no answer
     page = opened(ann)
     Hand(page).drag(moves[-1])
-    until_journals(page, f"{JOURNALS}.known.length === 1")
+    until_stored(page, 1)
     assert page.is_hidden("#won")
 
 
@@ -412,7 +423,7 @@ def test_player_named_like_an_object_property_loses_no_game(visit, site, name):
     player.register(name)
     page = opened(player)
     page.evaluate(ENTER, [100, True])
-    until_journals(page, f"{JOURNALS}.known.length === 1")
+    until_stored(page, 1)
     until(page, SETTLED)
     stats = progress(site, name)["stats"]
     assert (stats["games_played"], stats["games_won"]) == (1, 1)

@@ -13,7 +13,7 @@ from tests.clients.engine import UPLOAD
 from tests.harness.boards import check
 from tests.harness.constants import PATIENCE
 from tests.klondike.vectors import wins
-from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, until_journals, won_game
+from tests.pages.player import JOURNALS, Hand, journals, keep, kept, opened, until_journals, until_stored, won_game
 from tests.pages.visitor import Game, answered, until
 
 FINISH = """async () => {
@@ -386,7 +386,7 @@ def test_best_score_is_named(visitor, better):
         page = opened(visitor)
         page.wait_for_selector("#result dl")
         assert ("★ Your best score" in page.inner_text("#result")) == (number > 0 and better)
-        until_journals(page, f"{JOURNALS}.known.length === {number + 1}")
+        until_stored(page, number + 1)
 
 
 def test_cards_stay_after_a_win_with_reduced_motion(visit):
