@@ -506,8 +506,9 @@ def test_board_and_controls_fit_into_the_window(visit, width, height, card):
     The date and the goal are the longest that a day can have.
     """
     visitor = visit(has_touch=True)
-    day = {"date": "2026-09-30", "seed": 42, "description": "Score 5,000 points or more", "target_score": 5000}
-    visitor.context.route("**/api/daily-challenge", lambda route: route.fulfill(json=day | {"max_time_secs": None}))
+    goal = {"description": "Score 5,000 points or more", "target_score": 5000, "max_time_secs": None}
+    day = {"date": "2026-09-30", "seed": 42, **goal}
+    visitor.context.route("**/api/daily-challenge", lambda route: route.fulfill(json=day))
     visitor.page.set_viewport_size({"width": width, "height": height})
     page = opened(visitor, "/play?daily")
     controls = "button, summary" if width > 1000 else ".tools button"
